@@ -164,7 +164,7 @@ class RefreshPlan:
     @property
     def length(self) -> int:
         """How many characters of SQL PostgreSQL has to plan."""
-        return sum(len(read.query) for read in (self.read, self.keyed) if read)
+        return self.few.length if self.few else sum(len(read.query) for read in (self.read, self.keyed) if read)
 
     def because(self, reason: str) -> "RefreshPlan":
         """Give it another reason."""

@@ -13,7 +13,7 @@ from pytrickle.catalog.query_cost import query_cost
 from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.plan.apply_plan import Action
-from pytrickle.plan.auto import WORTH_ASKING, expected, is_unfamiliar, lacks_whole, least_worth_asking
+from pytrickle.plan.auto import NEAR, WORTH_ASKING, expected, is_unfamiliar, lacks_whole, least_worth_asking
 from pytrickle.plan.placement import Place, Standing, Way, choose_way, delta_way
 from pytrickle.plan.planning import least_length, plan_differential
 from pytrickle.plan.quote import Quote
@@ -31,26 +31,63 @@ class Chosen:
     seconds: float = 0.0
 
 
-def known_way(past: Remembered, pgt_id: int, task: Task, standing: Standing, known: Evidence | None) -> Way | None:
-    """Choose the way by what is known and was asked before; None where that does not suffice."""
+def known_way(
+    past: Remembered,
+    task: Task,
+    standing: Standing,
+    known: Evidence | None,
+    compiled: Callable[[], RefreshPlan] | None = None,
+) -> Way | None:
+    """Choose the way by what is known and was asked before; None where that does not suffice.
+
+    Where asking would not pay, the plan that is `compiled` for the changes tells how long it is.
+    """
     if not standing.has_choice:
         return choose_way(standing, None)
     if known is None:
         return None
-    known = past.about(pgt_id, known, changed_sources(task.ranges.values()))
+    known = past.about(_number(task), known, changed_sources(task.ranges.values()))
     if standing.spark or task.delta_rows < least_worth_asking(known):
         return choose_way(standing, known)
-    quote = past.quote(pgt_id, task.shape, _size(task, known))
-    familiar = not is_unfamiliar(task.delta_rows, known, False)
-    if quote is None and familiar:
-        whole = past.whole_cost(pgt_id, task.shape, known.source_rows)
-        quote = None if whole is None and lacks_whole(known) else Quote(whole=whole)
-    if quote is None:
+    quote = past.quote(_number(task), task.shape, _size(task, known))
+    if not is_unfamiliar(task.delta_rows, known, False):
+        quote = quote or _of_whole(past, task, known)
+    elif quote is None or quote.at_least:
+        quote = _unasked(quote or _least(past, task, known), standing, task.delta_rows, known, compiled)
+        if quote:
+            past.keep(_number(task), task.shape, _size(task, known), quote)
+    way = choose_way(standing, known, quote) if quote else None
+    return way if way and way.most_seconds is None else None
+
+
+def _unasked(
+    least: Quote, standing: Standing, rows: int, known: Evidence, compiled: Callable[[], RefreshPlan] | None
+) -> Quote | None:
+    """Judge a delta that was never measured by its length; None where PostgreSQL's planner is to be asked."""
+    if least.whole is None and lacks_whole(known):
         return None
-    way = choose_way(standing, known, quote)
-    if way.most_seconds is not None:
-        return None
-    return way if familiar or way.action is Action.FULL or not quote.at_least else None
+    costs = expected(known, standing.grouped, least)
+    if costs.favours_whole(rows):
+        return least
+    return _as_long_as(least, compiled()) if compiled and costs.whole <= NEAR else None
+
+
+def _of_whole(past: Remembered, task: Task, known: Evidence) -> Quote | None:
+    """Say what the whole query costs; None where the planner is to be asked."""
+    whole = past.whole_cost(_number(task), task.shape, known.source_rows)
+    return None if whole is None and lacks_whole(known) else Quote(whole=whole)
+
+
+def _least(past: Remembered, task: Task, known: Evidence) -> Quote:
+    """Say what is known of a delta that was not compiled: how long it is at least, and what the whole query costs."""
+    whole = past.whole_cost(_number(task), task.shape, known.source_rows)
+    return Quote(least_length(task), whole=whole, at_least=True, kept=task.delta_rows <= FEW_CHANGES)
+
+
+def _as_long_as(quote: Quote, delta: RefreshPlan) -> Quote:
+    """Say how long the compiled delta is."""
+    kept = quote.kept and delta.placement.place is Place.INDEX
+    return replace(quote, length=delta.length, at_least=False, kept=kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +114,7 @@ class Choice:
             self.past.forget(pgt_id)
         began = monotonic()
         known = self.past.evidence(pgt_id, lambda: evidence(self.connection, self.table))
-        if way := known_way(self.past, pgt_id, self.task, self.standing, known):
+        if way := known_way(self.past, self.task, self.standing, known):
             return Chosen(way, seconds=monotonic() - began)
         known = self.past.about(pgt_id, known, changed_sources(self.task.ranges.values()))
         quote, delta, compiling = self._quote(known)
@@ -93,18 +130,16 @@ class Choice:
         Return beside it the plan for the changes and the seconds that compiling it took, where that was needed.
         """
         rows, grouped = self.task.delta_rows, self.standing.grouped
-        whole = self.past.whole_cost(self.table.pgt_id, self.task.shape, known.source_rows)
-        quote = Quote(least_length(self.task), whole=whole, at_least=True, kept=rows <= FEW_CHANGES)
+        quote = _least(self.past, self.task, known)
         costs = expected(known, grouped, quote)
-        if whole is None and lacks_whole(known) and not costs.favours_whole(rows):
+        if quote.whole is None and lacks_whole(known) and not costs.favours_whole(rows):
             quote = replace(quote, whole=self._cost(self.whole()))
             costs = expected(known, grouped, quote)
         if costs.favours_whole(rows) or costs.experience.knows(rows):
             return quote, None, 0.0
         began = monotonic()
         delta = plan_differential(self.task, delta_way(rows))
-        kept = quote.kept and delta.placement.place is Place.INDEX
-        compiling, quote = monotonic() - began, replace(quote, length=delta.length, at_least=False, kept=kept)
+        compiling, quote = monotonic() - began, _as_long_as(quote, delta)
         if delta.read and expected(known, grouped, quote).is_worth_asking_about(rows):
             self.analyzing()
             quote = replace(quote, delta=self._cost(delta))
@@ -124,6 +159,10 @@ class Choice:
 def changed_sources(ranges: Iterable[ChangeRange]) -> frozenset[int]:
     """Return the sources that have changes of which anything comes."""
     return frozenset(change_range.relid for change_range in ranges if change_range.changed)
+
+
+def _number(task: Task) -> int:
+    return task.shape.definition.pgt_id
 
 
 def _size(task: Task, known: Evidence) -> Size:

@@ -40,12 +40,13 @@ from pytrickle.plan.planning import least_length, plan_full, plan_refresh
 from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead, RefreshPlan
 from pytrickle.plan.task import Task
-from pytrickle.refresh.choosing import Choice, Chosen, changed_sources, known_way
+from pytrickle.refresh.choosing import Choice, Chosen, changed_sources
+from pytrickle.refresh.foresight import Foresight
 from pytrickle.refresh.guards import refuse_recomputing
-from pytrickle.refresh.kept_plans import LONG, too_many_untold
+from pytrickle.refresh.kept_plans import LONG
 from pytrickle.refresh.remembered import Remembered
 from pytrickle.refresh.standing import is_again, standing_of, with_state
-from pytrickle.refresh.templates import MOST_SECONDS_GUESSED, Templates
+from pytrickle.refresh.templates import Templates
 from pytrickle.tracing import phase
 
 
@@ -166,26 +167,8 @@ class Planner:
 
     @phase("plan")
     def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:
-        """Plan a refresh without asking the database anything; None where it would have to be asked.
-
-        Of many changes it has to be told before it joins them, unless it keeps the plan.
-        """
-        task = self._task(table, shape, ranges)
-        standing = standing_of(table, task, table.pgt_id not in self.past.unlimited)
-        known = self.past.fresh(table.pgt_id)
-        way = known_way(self.past, table.pgt_id, task, standing, known)
-        whole = way is not None and way.action is not Action.DIFFERENTIAL
-        if way is None or (table.strict if whole else task.delta_rows > FEW_CHANGES):
-            return None
-        way = replace(way, reason=table.decision.explained(way.reason))
-        if not whole:
-            plan = self.templates.plan(task, way)
-            return plan if task.delta_rows < too_many_untold(plan.few) else None
-        if not is_again(way, standing):
-            return None
-        sized = way.sized(known) if known else way
-        make = partial(plan_difference, task, sized, table.refresh_mode)
-        return self.templates.whole(task, sized, table.refresh_mode, make)
+        """Plan a refresh without asking the database anything; None where it would have to be asked."""
+        return Foresight(self.past, self.templates).plan(table, self._task(table, shape, ranges))
 
     def _difference(
         self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, way: Way
@@ -202,12 +185,8 @@ class Planner:
         return plan if plan.few and plan.few.keeps_plan else None
 
     def foreseen_read(self, pgt_id: int, ranges: Collection[ChangeRange]) -> FewRead | None:
-        """Return what reads few changes if the same sources changed as the last time; None if that is not known.
-
-        None also where the last refresh took long: then a guess saves little, and may be for nothing.
-        """
-        shape, last = self.known_shape(pgt_id), self.past.last_seconds(pgt_id)
-        return self.templates.few_read(shape, ranges) if shape and last < MOST_SECONDS_GUESSED else None
+        """Return what reads few changes if the same sources changed as the last time; None if that is not known."""
+        return Foresight(self.past, self.templates).read(self.known_shape(pgt_id), ranges)
 
     def remember(self, pgt_id: int, plan: RefreshPlan, seconds: float) -> None:
         """Remember how long a refresh took, for the choice of the next one's way."""

@@ -43,7 +43,7 @@ def filled(db: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     not cause here.
     """
     monkeypatch.setattr(remembered, "SLOW", 3600.0)
-    monkeypatch.setattr("pytrickle.refresh.planner.MOST_SECONDS_GUESSED", 3600.0)
+    monkeypatch.setattr("pytrickle.refresh.foresight.MOST_SECONDS_GUESSED", 3600.0)
     db.execute(SHOP)
     with local_client(db.dsn, max_concurrent_refreshes=1) as (client, _):
         shop = Shop(db, client)
@@ -164,8 +164,37 @@ def test_nothing_is_guessed_after_a_refresh_that_took_long(filled: Shop, monkeyp
     _order(filled, 4)
     ranges = uncounted_ranges(table, {}).values()
     assert planner.foreseen_read(table.pgt_id, ranges) is not None
-    monkeypatch.setattr("pytrickle.refresh.planner.MOST_SECONDS_GUESSED", 0.0)
+    monkeypatch.setattr("pytrickle.refresh.foresight.MOST_SECONDS_GUESSED", 0.0)
     assert planner.foreseen_read(table.pgt_id, ranges) is None
+
+
+def test_which_way_is_chosen_in_the_same_transaction_where_asking_would_not_pay(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changes of customers were never taken in, and a whole refresh takes too little to ask, whatever it takes here."""
+    monkeypatch.setattr(remembered, "SLOW", 3600.0)
+    monkeypatch.setattr("pytrickle.refresh.choosing.NEAR", 3600.0)
+    monkeypatch.setattr("pytrickle.plan.trial.WORTH_LIMITING", 3600.0)
+    db.execute(SHOP)
+    db.execute("INSERT INTO orders SELECT n, 1 + n % 2, 10 FROM generate_series(1, 6000) AS n; ANALYZE")
+    done, at_once = list[bool](), pass_.refresh_at_once
+    with local_client(db.dsn, max_concurrent_refreshes=1) as (client, _):
+        shop = Shop(db, client)
+        client.create_stream_table("named", TABLES["named"])
+        for number in (7001, 7002, 7003):
+            _order(shop, number)
+            shop.tick()
+
+        def noted(*given: Any) -> Any:
+            result = at_once(*given)
+            done.append(result is not None)
+            return result
+
+        monkeypatch.setattr(pass_, "refresh_at_once", noted)
+        db.execute("INSERT INTO customers VALUES (3, 'Cyd')")
+        shop.tick()
+        assert done == [True]
+        shop.assert_verified()
 
 
 def test_what_reads_another_stream_table_stands_at_the_same_cut(filled: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
