@@ -56,8 +56,8 @@ class Costs:
 
     `few_whole` and `many_whole` are whether the last refresh after fewer than 10,000 changes, or after more, was whole,
     and not as a trial. With `quoted` PostgreSQL's planner was asked about the delta, for none was measured. It takes
-    `planning` seconds to plan the delta. With `untried` no differential refresh was measured, with `guessed` no whole
-    one: then it may take as little as `least_whole`, for the first load may have read what was in no cache yet.
+    `planning` seconds to plan the delta. With `guessed` no whole refresh was measured: then it may take as little as
+    `least_whole`, for the first load may have read what was in no cache yet.
     `steady` knows what differential refreshes took of which there were two of about a size: the first may have been
     slow for once.
     """
@@ -68,7 +68,6 @@ class Costs:
     many_whole: bool
     planning: float = 0.0
     quoted: bool = False
-    untried: bool = False
     guessed: bool = False
     least_whole: float | None = None
     steady: Experience | None = None
@@ -81,13 +80,13 @@ class Costs:
         """Return how many times longer than a whole refresh a differential one may take and still be chosen.
 
         The way of the last refresh is left only where the other is clearly cheaper. A table that is computed whole
-        after few changes is so after many, too. A whole refresh of which none was made is tried where it may be as
-        quick as differential ones are steadily.
+        after few changes is so after many, too. The cheaper way is taken where it is not known what as many changes take,
+        and a whole refresh of which none was made is tried where it may be as quick as differential ones are steadily.
         """
         if self.stays_whole(delta_rows):
             return 1 / MARGIN
         tried = self.guessed and self.steady and self.steady.knows(delta_rows)
-        return 1.0 if self.untried or tried else MARGIN
+        return 1.0 if tried or not self.experience.reaches(delta_rows) else MARGIN
 
     def favours_whole(self, delta_rows: int) -> bool:
         """Whether a whole refresh is to be chosen; if so, it is for more changes too."""
@@ -200,7 +199,6 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         many_whole=tried and _last_was_whole(past for past in completed if past.delta_rows >= WORTH_ASKING),
         planning=pace_of(evidence) * quote.planning,
         quoted=quote.asked,
-        untried=not experience.slowness,
         guessed=not wholes,
         least_whole=_least_whole(evidence, quote),
         steady=Experience.of(evidence, reading, least=2),

@@ -95,6 +95,10 @@ class Experience:
         """Whether a differential refresh of about as many changes was measured."""
         return size_class(delta_rows) in self.slowness
 
+    def reaches(self, delta_rows: int) -> bool:
+        """Whether a differential refresh of about as many changes was measured, or of more."""
+        return any(known >= size_class(delta_rows) for known in self.slowness)
+
     def taken(self, delta_rows: int) -> float:
         """Return the seconds that measured refreshes took, of so many changes or fewer; 0 where none was measured."""
         size = size_class(delta_rows)

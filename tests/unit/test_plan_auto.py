@@ -232,6 +232,16 @@ def test_what_changes_took_tells_of_some_more_by_how_they_grew() -> None:
     assert expected(flat, False).differential(32_768) > 0.019, "more changes always take longer"
 
 
+def test_the_margin_holds_for_as_many_changes_as_were_measured_and_for_fewer() -> None:
+    deltas = (PastRefresh(False, 500, 1.0),) * 2
+    whole = expected(Evidence(1_000_000, 1, deltas), False).differential(2_000) / 1.15
+    known = Evidence(1_000_000, 1, (*deltas, *(PastRefresh(True, 500, whole),) * 2))
+    for rows, action in ((500, Action.DIFFERENTIAL), (2_000, Action.FULL)):
+        assert choose_action(rows, known, False, least=1).action is action
+    measured = replace(known, refreshes=(*(PastRefresh(False, 2_000, 1.15 * whole),) * 2, *known.refreshes))
+    assert choose_action(2_000, measured, False, least=1).action is Action.DIFFERENTIAL
+
+
 def test_what_was_measured_once_is_expected_again() -> None:
     """Of about as many changes: what a class of sizes took is not blurred by the others."""
     taken = {30: 0.5, 4_000: 0.6, 300_000: 9.0}
