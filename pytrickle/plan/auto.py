@@ -45,6 +45,8 @@ WARMING = 0.2
 DOUBT = 0.1
 # So many times more than a first load took, a whole refresh is expected to take if its sources were filled since.
 FILLED = 5
+# So many times longer than from memory the first load may have read from the disk.
+FROM_DISK = 1.5
 # A whole refresh that was never made is tried where it takes no more than MARGIN times the other way and so many
 # seconds, even if it takes as long as the first load leads to expect.
 BEARABLE = 0.01
@@ -206,14 +208,16 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
 
 
 def _least_whole(evidence: Evidence, quote: Quote) -> float | None:
-    """Estimate by the planner what a whole refresh takes that writes little; None where one was made, or it is known.
+    """Estimate what a whole refresh takes at least that writes little; None where one was made, or it is known.
 
-    Where it is not known in how much of the first load the query was read, the lower estimate counts already.
+    The first load may have read from the disk, and PostgreSQL's planner may know that the query reads little. Where it
+    is not known in how much of that load the query was read, the lower estimate counts already.
     """
-    read = quote.of_whole()
-    if read is None or evidence.reading is None or any(past.whole for past in evidence.refreshes):
+    if evidence.reading is None or any(past.whole for past in evidence.refreshes):
         return None
-    return pace_of(evidence) * (FIXED + read + _storing(evidence, grouped=False))
+    read, quoted, pace = evidence.reading / FROM_DISK, quote.of_whole(), pace_of(evidence)
+    read = read if quoted is None else min(read, pace * quoted)
+    return read + pace * (FIXED + _storing(evidence, grouped=False))
 
 
 def _storing(evidence: Evidence, grouped: bool) -> float:

@@ -71,6 +71,17 @@ def test_a_whole_refresh_that_was_never_made_is_tried_where_that_is_bearable() -
     assert unmeasured.action is Action.DIFFERENTIAL, "of so many changes no delta was measured to compare it with"
 
 
+def test_a_whole_refresh_is_tried_once_where_the_first_load_may_have_read_from_the_disk() -> None:
+    """Whatever PostgreSQL's planner expects, and even if nobody asked it."""
+    loaded = Evidence(1_000_000, 20, first_load=2.0, loaded_by_spark=False, reading=0.5)
+    for quote in (Quote(whole=1e6), Quote()):
+        for seconds, action in ((0.42, Action.DIFFERENTIAL), (0.49, Action.FULL)):
+            past = replace(loaded, refreshes=(PastRefresh(False, 500, seconds),) * 2)
+            assert choose_action(500, past, True, least=1, quote=quote).action is action
+    tried = replace(loaded, refreshes=(PastRefresh(True, 500, 0.5), *(PastRefresh(False, 500, 0.49),) * 2))
+    assert choose_action(500, tried, True, least=1).action is Action.DIFFERENTIAL
+
+
 def test_a_whole_refresh_compares_the_groups_that_are_kept_beside_the_few_that_are_shown() -> None:
     loaded = Evidence(1_000_000, 20, first_load=5.0, loaded_by_spark=False, reading=0.15)
     few, some, many = (expected(replace(loaded, kept_rows=rows), True).whole for rows in (20, 15_000, 60_000))
