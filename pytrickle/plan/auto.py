@@ -82,7 +82,7 @@ class Costs:
         """Return how many times longer than a whole refresh a differential one may take and still be chosen.
 
         The way of the last refresh is left only where the other is clearly cheaper. A table that is computed whole
-        after few changes is so after many, too. The cheaper way is taken where it is not known what as many changes take,
+        after few changes is so after many, too. The cheaper way is taken where nobody knows what as many changes take,
         and a whole refresh of which none was made is tried where it may be as quick as differential ones are steadily.
         """
         if self.stays_whole(delta_rows):
