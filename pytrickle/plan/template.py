@@ -187,6 +187,10 @@ class WholeTemplate:
         few = FewStatements.of(replace(plan, read=_given(plan.read)), ()) if plan.read else None
         return cls(plan, FewRead(few.rows, None, {}, (*plan.settings, KEPT_PLAN)) if few else None)
 
+    def few_read(self, ranges: Iterable[ChangeRange]) -> FewRead | None:
+        """Return what reads it, whatever changed."""
+        return self.few
+
     def filled(self, task: Task, way: Way, many: bool) -> RefreshPlan:
         """Return the plan for a task; where its rows are `many`, they are copied."""
         plan = between(self.plan, task, way)

@@ -40,7 +40,7 @@ class OfOne:
     shape: Analysis
     by_outline: dict[Outline, Template | None] = field(default_factory=dict)
     wholes: dict[tuple[str, Limits], WholeTemplate | None] = field(default_factory=dict)
-    last: Template | None = None
+    last: Template | WholeTemplate | None = None
     many: bool = False
     borrowed: Counter[Outline] = field(default_factory=Counter)
     made: int = 0
@@ -107,13 +107,13 @@ class Templates:
         if key not in kept.wholes:
             plan = make()
             kept.wholes[key] = WholeTemplate.of(plan) if plan else None
-        template, kept.last = kept.wholes[key], None
+        template = kept.last = kept.wholes[key]
         return template.filled(task, way, kept.many) if template else None
 
     def few_read(self, shape: Analysis, ranges: Collection[ChangeRange]) -> FewRead | None:
-        """Return what reads these ranges if the same sources changed as the last time, None where that is not known.
+        """Return what reads these ranges, or all, if the same sources changed as the last time; None if nobody knows.
 
-        None also where the last time everything was computed anew, or where it is too much for a guess.
+        None also where it is too much for a guess.
         """
         kept = self.known.get(shape.definition.pgt_id)
         if kept is None or kept.shape is not shape or kept.last is None or kept.many:

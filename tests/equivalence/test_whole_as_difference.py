@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import pytrickle.plan.cost
 import pytrickle.plan.placement
+import pytrickle.refresh.foresight
 import pytrickle.refresh.planner
 import pytrickle.refresh.remembered
 from pytrickle.plan.apply_plan import Action, Stage
@@ -16,6 +18,7 @@ from pytrickle.plan.auto import Choice
 from pytrickle.plan.cost import MOST_ROWS_READ
 from pytrickle.plan.difference import plan_difference
 from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.refresh.at_once import AtOnce, Seen
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
@@ -122,6 +125,26 @@ def test_they_equal_the_query_and_leave_a_state_that_increments_can_be_added_to(
         world.db.execute(statement.format(n=2))
         assert world.tick()["grouped"] == "DIFFERENTIAL"
         assert_exact(world)
+
+
+def test_they_are_read_together_with_the_questions_about_them(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a short one the next is expected to be computed anew, too, whatever changed."""
+    monkeypatch.setattr(pytrickle.refresh.foresight, "MOST_SECONDS_GUESSED", 3600.0)
+    read, found = AtOnce._read, list[bool]()
+
+    def noted(self: AtOnce, seen: Seen, *given: Any) -> Any:
+        found.append(seen.was_read)
+        return read(self, seen, *given)
+
+    monkeypatch.setattr(AtOnce, "_read", noted)
+    world.pt.create_stream_table("grouped", QUERIES["grouped"])
+    world.tick()
+    for change in (*CHANGES[:3], CHANGES[0]):
+        world.db.execute(change.format(n=2))
+        assert world.tick() == {"grouped": "FULL"}
+    assert found[-1], found
+    with world.db.connect() as connection:
+        assert differences(connection, "grouped", QUERIES["grouped"], True) == []
 
 
 def test_what_keeps_values_in_the_order_of_stored_rows_is_computed_as_before(
