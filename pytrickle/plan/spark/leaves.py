@@ -99,6 +99,17 @@ def computed_in(terms: tuple[SparkTerm, ...]) -> Iterator[Computed]:
                     yield from computed_in((*frame.now, *frame.changed))
 
 
+def only_add(terms: tuple[SparkTerm, ...]) -> bool:
+    """Whether no row of some terms takes back another one, as it is where tables are read that did not change since."""
+    frames = (frame for term in terms for leaf in term.leaves for frame in leaf.frames)
+    return not any(term.negated for term in terms) and all(map(_only_adds, frames))
+
+
+def _only_adds(frame: Frame | Computed) -> bool:
+    weighted = bool(frame.changed) if isinstance(frame, Computed) else frame.weighted
+    return not (weighted or frame.negated)
+
+
 def rows_read(terms: tuple[SparkTerm, ...]) -> int | None:
     """Return how many rows some terms are expected to read, at any depth; None where nobody knows."""
     below = tuple(each for computed in computed_in(terms) for each in (*computed.now, *computed.changed))

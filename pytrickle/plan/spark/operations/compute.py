@@ -15,13 +15,14 @@ from pytrickle.plan.algebra.constructs.window import Window
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate
 from pytrickle.plan.algebra.relation import Derived, Relation, Version, leaves
 from pytrickle.plan.spark.bounds import NUMERIC
-from pytrickle.plan.spark.leaves import Computed, SparkTerm
+from pytrickle.plan.spark.leaves import Computed, SparkTerm, only_add
 from pytrickle.plan.spark.on_grid import NO_GRIDS, OntoGrid
 from pytrickle.plan.spark.operations.arguments import with_computed_arguments
 from pytrickle.plan.spark.operations.counted import counted
 from pytrickle.plan.spark.operations.grouped import grouped
 from pytrickle.plan.spark.operations.input import InputCarriers, LeftToPostgres
 from pytrickle.plan.spark.operations.touched import touching
+from pytrickle.plan.spark.operations.values import ROWS, consolidated
 from pytrickle.plan.spark.operations.windowed import windowed
 from pytrickle.plan.spark.outputs import Carrying
 
@@ -63,6 +64,8 @@ class Operations:
             raise LeftToPostgres("reads what PostgreSQL has to join")
         keys = tuple(f"{key}_0" for key in derived.operation.keys)
         parts = terms[: len(now)], terms[len(now) :]
+        if isinstance(derived.operation.construct, Group) and not only_add(terms):
+            over = over.replace(ROWS, consolidated(", ".join(rows.columns)))
         return Computed(derived.alias, derived.version, *parts, keys, rows.columns, over)
 
     def _rule(

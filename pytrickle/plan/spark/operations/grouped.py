@@ -9,11 +9,9 @@ from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.postgres.aggregate import INTEGERS
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.bounds import NUMERIC
-from pytrickle.plan.spark.key_encoding import INTEGER, kind_of
 from pytrickle.plan.spark.on_grid import OntoGrid
 from pytrickle.plan.spark.operations.input import (
     AS_BIGINT,
-    AS_TEXT,
     IS_SET,
     OF_RESULT,
     SIDE,
@@ -23,8 +21,9 @@ from pytrickle.plan.spark.operations.input import (
     searched,
     take_keys,
 )
+from pytrickle.plan.spark.operations.reading import reader_of
 from pytrickle.plan.spark.operations.results import Results
-from pytrickle.plan.spark.operations.values import SHOWN, Values, beside, consolidated, listed
+from pytrickle.plan.spark.operations.values import ROWS, SHOWN, Values, beside, listed
 
 CALL = re.compile(r'(count|sum|avg|min|max)\((?:"?d"?\."?(\w+)"?|\*)\)', re.IGNORECASE)
 OF_CALL = "calls an aggregate without a rule for Spark"
@@ -44,7 +43,8 @@ def grouped(
 ) -> tuple[InputCarriers, str]:
     """Return what its input carries and its text; raise LeftToPostgres if Spark cannot compute it exactly.
 
-    `grids` are those that some of the asked columns are put onto, by their names.
+    None of the rows that are put into the text may take back another one. `grids` are those that some of the asked
+    columns are put onto, by their names.
     """
     operation, rows = derived.operation, InputCarriers()
     take_keys(derived, definition, rows)
@@ -68,12 +68,12 @@ def grouped(
 
 def _grouped(values: Values, keys: str, rows: InputCarriers) -> str:
     """Write the results of groups over a place for the rows of the input."""
-    text = beside(consolidated(", ".join(rows.columns)), values.read)
+    text = beside(ROWS, values.read)
     return values.shown(GROUPED.format(side=SIDE, keys=keys, values=listed(values.taken), rows=text))
 
 
 def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers, definition: Definition) -> Values:
-    """Write the calls over consolidated rows; raise LeftToPostgres if one is not on the list."""
+    """Write the calls over rows of the input; raise LeftToPostgres if one is not on the list."""
     construct, found = derived.operation.construct, Values()
     assert isinstance(construct, Group)
     for i, call in enumerate(construct.calls):
@@ -85,9 +85,8 @@ def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers, def
         if type_name in INTEGERS and function != "avg":
             found.taken[name] = _whole(function, argument, rows)
         elif type_name == NUMERIC and (function in {"sum", "avg"} or derived.operation.exact):
-            kind = kind_of(derived, argument, definition)
-            whole = kind is not None and kind.base_type in INTEGER
-            found.take_numeric(name, function, rows.column(argument, AS_BIGINT if whole else AS_TEXT), whole)
+            template, reader = reader_of(derived, argument, definition)
+            found.take_numeric(name, function, rows.column(argument, template), reader)
         else:
             raise LeftToPostgres(OF_CALL)
     return found

@@ -40,6 +40,17 @@ def read(column: str) -> Items:
     }
 
 
+def read_of_scale(column: str, scale: int) -> Items:
+    """Read a number that fits, has so many digits behind the point and is not infinite, as of a declared type."""
+    number = f"CASE WHEN {column} IS NULL OR {column} = 'NaN' THEN '0' ELSE {column} END"
+    kind = f"WHEN {column} = 'NaN' THEN {numeric_text.NAN} ELSE {numeric_text.FINITE}"
+    return {
+        f"{column}_kind": f"CASE WHEN {column} IS NULL THEN {numeric_text.NULL} {kind} END",
+        f"{column}_value": f"CAST({number} AS {numeric_text.VALUE})",
+        f"{column}_scale": f"CASE WHEN {column} <> 'NaN' THEN {scale} END",
+    }
+
+
 def read_integer(column: str) -> Items:
     """Read an integer, which always fits, as a numeric without digits behind the point."""
     return {

@@ -9,7 +9,10 @@ from pytrickle.plan.spark.bounds import NUMERIC
 from pytrickle.plan.spark.key_encoding import UNSCALED, null_safe
 from pytrickle.plan.spark.operations import numerics
 from pytrickle.plan.spark.operations.input import AS_BIGINT, AS_TEXT, SIDE, plain
+from pytrickle.plan.spark.operations.reading import Reader
 
+# The place for the rows of the input in the text of an operation.
+ROWS = "{rows}"
 CONSOLIDATED = f"""\
 SELECT {SIDE}, {{columns}}, sum({WEIGHT}) AS {WEIGHT} FROM (
 {{{{rows}}}}
@@ -42,9 +45,9 @@ class Values:
     results: dict[str, str] = field(default_factory=dict)
     averages: set[str] = field(default_factory=set)
 
-    def take_numeric(self, name: str, function: str, column: str, whole: bool, over: str = "") -> None:
-        """Take a function whose result is numeric, of a column of numbers, `whole` ones or any."""
-        self.read |= numerics.read_integer(column) if whole else numerics.read(column)
+    def take_numeric(self, name: str, function: str, column: str, reader: Reader, over: str = "") -> None:
+        """Take a function whose result is numeric, of a column of numbers that a reader reads."""
+        self.read |= reader(column)
         self.taken |= numerics.aggregates(column, function, over)
         if function == "avg":
             self.quotients[column] = numerics.quotients(column)

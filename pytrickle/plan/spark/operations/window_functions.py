@@ -10,11 +10,10 @@ from pytrickle.plan.algebra.relation import Derived, Expr
 from pytrickle.plan.postgres.aggregate import INTEGERS
 from pytrickle.plan.query.calls import function_name
 from pytrickle.plan.spark.bounds import NUMERIC
-from pytrickle.plan.spark.key_encoding import INTEGER, is_null_safe, row_kind
+from pytrickle.plan.spark.key_encoding import is_null_safe
 from pytrickle.plan.spark.mixed import parsed
 from pytrickle.plan.spark.operations.input import (
     AS_BIGINT,
-    AS_TEXT,
     IS_SET,
     OF_RESULT,
     SAFE,
@@ -23,6 +22,7 @@ from pytrickle.plan.spark.operations.input import (
     LeftToPostgres,
 )
 from pytrickle.plan.spark.operations.ordering import Ordering
+from pytrickle.plan.spark.operations.reading import reader_of
 from pytrickle.plan.spark.operations.values import Values
 
 RANKS = frozenset({"rank", "dense_rank"})
@@ -110,11 +110,10 @@ class Windows:
             carried = self.rows.column(column, IS_SET if function == "count" else AS_BIGINT)
             self.values.taken[name] = f"{function}({carried}){over}"
         elif type_name == NUMERIC and (function in {"sum", "avg"} or self.derived.operation.exact):
-            kind = row_kind(self.derived, column, self.definition)
-            whole = kind is not None and kind.base_type in INTEGER
+            template, reader = reader_of(self.derived, column, self.definition)
             # Each window has values of its own, even if several are over one argument.
-            self.named[f"v{name}"] = self.rows.column(column, AS_BIGINT if whole else AS_TEXT)
-            self.values.take_numeric(name, function, f"v{name}", whole, over)
+            self.named[f"v{name}"] = self.rows.column(column, template)
+            self.values.take_numeric(name, function, f"v{name}", reader, over)
         else:
             raise LeftToPostgres(OF_FUNCTION)
 
