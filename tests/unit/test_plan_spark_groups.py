@@ -6,7 +6,7 @@ import pytest
 
 from pytrickle.catalog.definition import Definition, SourceColumn
 from pytrickle.plan.algebra.constructs.group import Group
-from pytrickle.plan.algebra.relation import Derived, Expr, Join, Operation, Project, Scan, Shown, Version
+from pytrickle.plan.algebra.relation import Derived, Expr, Join, Operation, Predicate, Project, Scan, Shown, Version
 from pytrickle.plan.spark.leaves import Computed, SparkTerm
 from pytrickle.plan.spark.query import spark_query
 from pytrickle.plan.spark.terms import Wanted, spark_terms
@@ -34,7 +34,11 @@ def summed(version: Version = Version.NEW, argument: str = '"b"."x"') -> Project
 
 
 def template(version: Version, known: Definition, changed: int = 0, argument: str = '"b"."x"') -> str:
-    terms = spark_terms((summed(version, argument),), known, ranges(changed), wanted=Wanted(whole=True))
+    return written(summed(version, argument), known, changed)
+
+
+def written(block: Project, known: Definition, changed: int = 0) -> str:
+    terms = spark_terms((block,), known, ranges(changed), wanted=Wanted(whole=True))
     assert terms and isinstance(frame_of(terms), Computed)
     return spark_query(terms, None, None).template
 
@@ -49,6 +53,17 @@ def test_rows_of_tables_cancel_out_only_where_changes_are_among_them() -> None:
     whole, delta = template(Version.NEW, of_type("numeric")), template(Version.DELTA, of_type("numeric"), 2)
     assert CANCELLED in delta and CANCELLED not in whole
     assert "GROUP BY pgt_side, k0_0" in whole
+
+
+def test_the_text_of_a_sum_is_written_only_where_it_is_shown() -> None:
+    """What is only compared with something is a decimal as it is, and groups differ by nothing else."""
+    block, text = summed(), "split_part(CAST(a0_0_s AS STRING)"
+    enough = Predicate(Expr('"g"."c0" > 300', frozenset({"g"}), frozenset({("g", "c0")})))
+    key = ("r1", Expr('"g"."k0"', frozenset({"g"}), frozenset({("g", "k0")}), Shown(("g", "k0"))))
+    asked = replace(block, input=replace(block.input, predicates=(enough,)), columns=(key,))
+    compared, shown = (written(each, of_type("numeric")) for each in (asked, block))
+    assert "abs(a0_0_s)" in compared and text not in compared and "c0 HAVING" not in compared
+    assert text in shown and "d GROUP BY k0_0, c0 HAVING" in shown
 
 
 @pytest.mark.parametrize(

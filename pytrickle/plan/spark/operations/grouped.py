@@ -43,25 +43,30 @@ def grouped(
 ) -> tuple[InputCarriers, str]:
     """Return what its input carries and its text; raise LeftToPostgres if Spark cannot compute it exactly.
 
-    None of the rows that are put into the text may take back another one. `grids` are those that some of the asked
+    None of the rows that are put into the text may take back another one. A group changes where what is told of it
+    differs between both sides, or whether it is shown. `grids` are those that some of the asked
     columns are put onto, by their names.
     """
     operation, rows = derived.operation, InputCarriers()
     take_keys(derived, definition, rows)
     types = dict(zip(operation.columns, operation.types, strict=False))
     items, values = key_items(derived, asked, rows), _values(derived, types, rows, definition)
-    results = Results(derived, definition, rows, frozenset(values.averages))
+    results = Results(derived, definition, rows, frozenset(values.averages), sums=values.sums)
     counted = COUNTED.format(condition=results.condition(where)) if where else SIDE
+    told = set[str]()
     for name, template, column in searched(derived, asked):
         if column not in operation.keys and name in grids and (put := results.on_grid(grids[name])):
             items[name] = OF_GROUP.format(value=put)
+            told |= types.keys()
         elif column not in operation.keys and template in SHOWN.get(types.get(column or "", ""), {}):
             items[name] = SHOWN[types[column or ""]][template].format(column)
+            told.add(column or "")
     if len(items) < len(asked):
         raise LeftToPostgres(OF_RESULT)
     keys = ", ".join(column for column in rows.columns if column.rsplit("_", 1)[0] in operation.keys)
     shown = ", ".join(f"{sql} AS {name}" for name, sql in items.items()) or "1 AS one"
-    columns = ", ".join([keys, *(name for name in types if name not in operation.keys)])
+    columns = ", ".join([keys, *(name for name in types if name in told and name not in operation.keys)])
+    values.results = {name: sql for name, sql in values.results.items() if name in told | results.texts}
     text = beside(beside(_grouped(values, keys, rows), results.read), results.computed)
     return rows, CHANGED.format(items=shown, counted=counted, weight=WEIGHT, rows=text, shown=columns)
 

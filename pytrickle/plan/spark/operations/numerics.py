@@ -14,10 +14,14 @@ RAISED = f"CAST({RAISE} AS STRING)"
 # A session without ANSI mode writes small decimals with an exponent.
 PLAIN = f"CASE WHEN {{0}} LIKE '%E%' THEN {RAISED} ELSE {{1}} END"
 # What PostgreSQL's own sum and avg give where some value is NaN or infinite.
-SUM_OR_AVG = """\
-CASE WHEN {column}_n = 0 THEN NULL \
-WHEN {column}_nan > 0 OR ({column}_pinf > 0 AND {column}_ninf > 0) THEN 'NaN' \
-WHEN {column}_pinf > 0 THEN 'Infinity' WHEN {column}_ninf > 0 THEN '-Infinity' ELSE {value} END"""
+IS_NAN = "({column}_nan > 0 OR ({column}_pinf > 0 AND {column}_ninf > 0))"
+SUM_OR_AVG = f"""\
+CASE WHEN {{column}}_n = 0 THEN NULL WHEN {IS_NAN} THEN 'NaN' \
+WHEN {{column}}_pinf > 0 THEN 'Infinity' WHEN {{column}}_ninf > 0 THEN '-Infinity' ELSE {{value}} END"""
+SUM = f"""\
+CASE WHEN {{column}}_n = 0 THEN NULL WHEN {IS_NAN} THEN CAST({{nan}} AS {{type}}) \
+WHEN {{column}}_pinf > 0 OR {{column}}_ninf > 0 OR abs({{column}}_s) >= {{nan}} THEN {RAISE} \
+ELSE CAST({{column}}_s AS {{type}}) END"""
 # NaN is larger than all other values.
 LEAST = """\
 CASE WHEN {column}_n = 0 THEN NULL WHEN {column}_ninf > 0 THEN '-Infinity' WHEN {column}_min IS NOT NULL THEN {value} \
@@ -79,6 +83,16 @@ def result(function: str, column: str) -> str:
         return EXTREMES[function].format(column=column, value=_shown(f"{column}_{function}", f"{column}_places"))
     value = f"{column}_avg" if function == "avg" else _shown(f"{column}_s", f"{column}_places")
     return SUM_OR_AVG.format(column=column, value=value)
+
+
+def is_nan(column: str) -> str:
+    """Write that the sum of a column is NaN."""
+    return IS_NAN.format(column=column)
+
+
+def read_sum(column: str, digits: int, scale: int) -> str:
+    """Write the sum of a column, NaN as the least number of more digits; raise where it has more."""
+    return SUM.format(column=column, nan=numeric_text.power(digits), type=f"DECIMAL({digits + 1 + scale},{scale})")
 
 
 def trimmed(text: str) -> str:

@@ -20,6 +20,7 @@ from pytrickle.plan.spark.mixed import COMPARED, Translator, combined, parsed
 from pytrickle.plan.spark.numbers import Number, Untranslatable, cast_number, check_fits, compared_numbers, computed
 from pytrickle.plan.spark.numeric_text import power
 from pytrickle.plan.spark.on_grid import OntoGrid
+from pytrickle.plan.spark.operations import numerics
 from pytrickle.plan.spark.operations.input import OF_ONE_TEXT, InputCarriers, LeftToPostgres, templated
 from pytrickle.plan.sql.fallible import may_fail, no_types, written_type
 
@@ -42,9 +43,11 @@ OF_CONDITION = "has a condition on its result"
 class Results:
     """Translates what reads the results of an operation; `averages` are those of its columns that are averages.
 
+    `sums` are those that are sums of numerics, each with the column that it sums.
+
     PostgreSQL evaluates what reads a column that comes `from_rows`, the keys where nothing else is said; Spark has the
     others as values, without those that are `unread`. `read` collects the columns that Spark reads of them first,
-    `computed` what it computes of these.
+    from the results that are `texts` if they are numerics, `computed` what it computes of these.
     """
 
     derived: Derived
@@ -53,7 +56,9 @@ class Results:
     averages: frozenset[str] = frozenset()
     from_rows: frozenset[str] | None = None
     unread: frozenset[str] = frozenset()
+    sums: Mapping[str, str] = field(default_factory=dict)
     read: dict[str, str] = field(default_factory=dict)
+    texts: set[str] = field(default_factory=set)
     computed: dict[str, str] = field(default_factory=dict)
 
     def condition(self, where: str) -> str:
@@ -145,8 +150,14 @@ class Results:
         if type_name != NUMERIC:
             raise Untranslatable
         digits, scale = AVERAGE if name in self.averages else OTHER
-        self.read[f"{name}_d"] = read_numeric(name, digits, scale)
-        return Number(f"{name}_d", NUMERIC, digits + 1, scale, f"({name} = 'NaN')", fixed=False)
+        nan = f"({name} = 'NaN')"
+        if column := self.sums.get(name):
+            # A sum is a decimal already, so that its text need not even be written.
+            nan, self.read[f"{name}_d"] = numerics.is_nan(column), numerics.read_sum(column, digits, scale)
+        else:
+            self.texts.add(name)
+            self.read[f"{name}_d"] = read_numeric(name, digits, scale)
+        return Number(f"{name}_d", NUMERIC, digits + 1, scale, nan, fixed=False)
 
 
 def read_numeric(text: str, digits: int, scale: int) -> str:

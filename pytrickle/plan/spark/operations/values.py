@@ -36,7 +36,7 @@ SHOWN = {
 class Values:
     """What is computed: `read` of each row, then `taken` of several, then `results` of what was taken.
 
-    `averages` are the results that are averages of numerics.
+    `averages` are the results that are averages of numerics, `sums` those that are sums, each with what it sums.
     """
 
     read: dict[str, str] = field(default_factory=dict)
@@ -44,6 +44,7 @@ class Values:
     quotients: dict[str, tuple[numerics.Items, ...]] = field(default_factory=dict)
     results: dict[str, str] = field(default_factory=dict)
     averages: set[str] = field(default_factory=set)
+    sums: dict[str, str] = field(default_factory=dict)
 
     def take_numeric(self, name: str, function: str, column: str, reader: Reader, over: str = "") -> None:
         """Take a function whose result is numeric, of a column of numbers that a reader reads."""
@@ -52,6 +53,8 @@ class Values:
         if function == "avg":
             self.quotients[column] = numerics.quotients(column)
             self.averages.add(name)
+        elif function == "sum":
+            self.sums[name] = column
         self.results[name] = numerics.result(function, column)
 
     def shown(self, rows: str) -> str:
