@@ -30,6 +30,7 @@ def standby(servers: Callable[[int], Server], db: Database) -> Iterator[str]:
     with local_client(db.dsn) as (client, _):
         client.create_stream_table("totals", "SELECT customer, count(*) AS n FROM orders GROUP BY customer")
         client.tick()
+    db.execute("SELECT pgtrickle.create_feed('f', 'orders')")
     with servers(OLDEST).standby() as dsn_of:
         dsn = dsn_of(db.connect().info.dbname)
         wait_for(lambda: answers(dsn), "the standby")
@@ -58,3 +59,24 @@ def test_a_standby_is_looked_at_and_refreshes_once_it_is_promoted(standby: str) 
         client.stop()
         running.join()
     assert isinstance(troubles[0], ReadOnly)
+
+
+def test_versions_that_a_promoted_standby_never_got_are_not_given_again(db: Database, standby: str) -> None:
+    changes = "SELECT (changed).id FROM pgtrickle.changes_of_versions(NULL::orders, %s, %s) ORDER BY 1"
+    with psycopg.connect(standby, autocommit=True) as own:
+        own.execute("SET statement_timeout = '30s'")
+        # What the primary commits from here on is lost.
+        own.execute("ALTER SYSTEM SET primary_conninfo = ''")
+        own.execute("SELECT pg_reload_conf()")
+        gone = "SELECT FROM pg_stat_wal_receiver"
+        wait_for(lambda: not own.execute(gone).fetchall(), "the standby to lose its primary")
+        for day in range(1, 40):  # Of 32 numbers a standby knows in advance.
+            db.execute("SELECT pgtrickle.advance_watermark('orders', '2026-01-01'::date + %s)", day)
+        read = db.value("SELECT max(version) FROM pgtrickle.versions('orders')")
+        own.execute("SELECT pg_promote()")
+        for day in range(1, 80):
+            own.execute("SELECT pgtrickle.advance_watermark('orders', '2026-06-01'::date + %s)", [day])
+        (newest,) = own.execute("SELECT max(version) FROM pgtrickle.versions('orders')").fetchone() or (0,)
+        assert newest > read
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match=f"has no version {read}"):
+            own.execute(changes, (read, newest))

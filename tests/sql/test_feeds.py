@@ -268,3 +268,23 @@ def test_a_partitioned_table_is_followed_and_read_back(db: Database) -> None:
     changes = db.execute("SELECT _change_type, (changed).a FROM pgtrickle.changes_of_versions(NULL::p, 1)")
     assert changes == [("insert", 1), ("delete", 1), ("insert", 11)]
     assert db.execute("SELECT a FROM pgtrickle.as_of_version(NULL::p, 2)") == [(11,)]
+
+
+def test_a_version_that_another_timeline_gave_is_never_given_again(followed: Database) -> None:
+    followed.execute("SELECT setval('pgtrickle.pgt_timeline', 7)")
+    followed.execute("DELETE FROM pgtrickle.pgt_watermark_history WHERE history_id > 1")
+    followed.execute("ALTER TABLE pgtrickle.pgt_watermark_history ALTER history_id RESTART WITH 2")
+    first, second = followed.connect(), followed.connect()
+    first.autocommit = False
+    followed.execute("CREATE TABLE u (a integer)")
+    first.execute("SELECT pgtrickle.advance_watermark('u', '2026-01-01')")
+    second.execute("SET statement_timeout = '5s'")
+    second.execute("SELECT pgtrickle.advance_watermark('t', '2026-01-04')")
+    first.commit()
+    advance(followed, 5)
+    versions = [version for (version,) in followed.execute("SELECT version FROM pgtrickle.versions('t')")]
+    newest = max(versions)
+    assert newest - 1 in versions and newest > 10**15
+    with refused("55000", "Read public.t as a whole", "not_retained"):
+        followed.execute(CHANGES, 3, newest)
+    assert followed.execute(CHANGES, 1, newest) == [("insert", 1), ("insert", 2), ("insert", 3)]

@@ -25,18 +25,6 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.restored() IS
     'In which way the database was restored since the last tick, so that frontiers mean nothing any more, or NULL.';
 
--- Whoever follows a table keeps a version of his own, which may be later than any in the dump: were its number given
--- again, he would go on from there. No database counts a million versions a second.
-CREATE OR REPLACE FUNCTION pgtrickle_private.number_versions_anew() RETURNS void
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    SELECT setval(s.numbers, greatest(nextval(s.numbers), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint))
-    FROM (VALUES (pg_get_serial_sequence('pgtrickle.pgt_watermark_history', 'history_id')::regclass),
-        (pg_get_serial_sequence('pgtrickle.pgt_versions', 'version')::regclass)) AS s (numbers)
-$$;
-COMMENT ON FUNCTION pgtrickle_private.number_versions_anew() IS
-    'Has later versions get numbers that none had before, in whatever database this one was restored from.';
-
 CREATE OR REPLACE FUNCTION pgtrickle.adopt_cluster() RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
