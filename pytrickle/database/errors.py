@@ -43,6 +43,8 @@ _BY_SQLSTATE: dict[str, type[PytrickleError]] = {
     "53100": errors.DiskFull,
     "53200": errors.ServerExhausted,
     "53300": errors.ConnectionLost,
+    # Of temporary files, in PostgreSQL itself: what a refresh needs of them also depends on what changed.
+    "53400": errors.ServerExhausted,
     "55000": errors.InvalidArgument,
     "55P03": errors.LockTimeout,
     "57014": errors.Canceled,
@@ -60,6 +62,7 @@ _BY_CLASS: dict[str, type[PytrickleError]] = {
     "3F": errors.InvalidArgument,
     "40": errors.SerializationFailure,
     "42": errors.QueryRefused,
+    "53": errors.ServerExhausted,
 }
 
 _MISSING_OBJECT = frozenset({"3F000", "42704", "42883", "42P01"})

@@ -253,3 +253,20 @@ def test_failure_of_a_refresh_does_not_reach_the_loader(filled: Shop) -> None:
     assert failed.stream_table == "public.shares"
     filled.load("orders", "12:10", (3, 1, 5))
     assert filled.rows("orders") == {(1, 1, 10), (2, 1, 0), (3, 1, 5)}
+
+
+def test_a_limit_of_temporary_files_suspends_nothing(db: Database) -> None:
+    db.execute("CREATE TABLE orders AS SELECT g AS id, md5(g::text) AS note FROM generate_series(1, 20000) AS g")
+    db.execute("SELECT pgtrickle.create_stream_table('report', 'SELECT id, repeat(note, 20) AS note FROM orders ORDER BY 2 LIMIT 20000')")
+    db.execute("UPDATE pgtrickle.pgt_stream_tables SET consecutive_failures = 20")
+    name = db.value("SELECT current_database()")
+    for setting in ("work_mem = '64kB'", "temp_file_limit = '512kB'"):
+        db.execute(f"ALTER DATABASE {name} SET {setting}")
+    with pytrickle.connect(db.dsn, engine="postgres") as client:
+        (failed,) = client.tick()
+    assert "temp_file_limit" in str(failed.error)
+    assert db.execute("SELECT status, last_sqlstate FROM pgtrickle.pgt_stream_tables") == [("ERROR", "SQLSTATE 53400")]
+    db.execute(f"ALTER DATABASE {name} RESET temp_file_limit")
+    with pytrickle.connect(db.dsn, engine="postgres") as client:
+        client.refresh("report")
+    assert db.value("SELECT count(*) FROM report") == 20000

@@ -31,6 +31,7 @@ EXPECTED = {
     "53100": errors.DiskFull,
     "53200": errors.ServerExhausted,
     "53300": errors.ConnectionLost,
+    "53400": errors.ServerExhausted,
     "55000": errors.InvalidArgument,
     "55P03": errors.LockTimeout,
     "57014": errors.Canceled,
