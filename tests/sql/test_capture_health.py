@@ -146,3 +146,37 @@ def test_watermarks_of_another_cluster_are_known_as_such_without_a_stream_table(
     db.execute("SELECT pgtrickle.adopt_cluster()")
     assert db.value("SELECT count(*) FROM pgtrickle.pgt_watermark_history") == 0
     assert db.value("SELECT pgtrickle_private.restored()") is None
+
+
+def test_a_session_that_quotes_all_names_gives_none_another_name(db: Database) -> None:
+    quoting = db.connect(options="-c quote_all_identifiers=on")
+    quoting.execute("CREATE TABLE orders (id integer)")
+    quoting.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT id FROM orders')")
+    quoting.execute("SELECT pgtrickle.create_feed('f', 'orders')")
+    quoting.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['orders'])")
+    quoting.execute("SELECT pgtrickle.advance_watermark('orders', '2026-01-01')")
+    assert db.value("SELECT pgtrickle.capture_problem('orders')") is None
+    stored = "TABLE pgtrickle.pgt_change_tracking", "TABLE pgtrickle.pgt_feeds", "TABLE pgtrickle.pgt_watermarks"
+    assert [db.value(f"SELECT source_name FROM ({table}) AS t") for table in stored] == ["public.orders"] * 3
+    assert db.value("SELECT source_names FROM pgtrickle.pgt_watermark_groups") == ["public.orders"]
+    found = "SELECT view_relid::text, session_settings ->> 'search_path' FROM pgtrickle.pgt_stream_tables"
+    assert db.execute(found) == [('pgtrickle_state."stream table public.s"', "pg_catalog, public")]
+
+
+def test_a_session_that_quotes_all_names_sees_and_leaves_everything_in_order(db: Database) -> None:
+    db.execute("ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO PUBLIC")
+    quoting = db.connect(options="-c quote_all_identifiers=on")
+    quoting.execute("CREATE TABLE events (id integer, day date, label text)")
+    query = "SELECT id, 'now'::text::date - day AS age FROM events"
+    quoting.execute("SELECT pgtrickle.create_stream_table('s', %s)", (query,))
+    quoting.execute("SELECT pgtrickle.create_feed('f', 'events')")
+    quoting.execute("SELECT pgtrickle.set_event_time('events', 'day', '1 day', 'UTC')")
+    for session in (quoting, db.connect()):
+        assert session.execute("SELECT pgtrickle.capture_problem('events')").fetchone() == (None,)
+        assert session.execute("SELECT pgtrickle_private.feed_problem('events')").fetchone() == (None,)
+        damage = "SELECT pgtrickle_private.event_time_problem(e), pgtrickle_private.event_time_damage(e)"
+        assert session.execute(f"{damage} FROM pgtrickle.pgt_event_times AS e").fetchall() == [(None, None)]
+        clock = session.execute("SELECT pgtrickle_private.clock_cast(view_relid) FROM pgtrickle.pgt_stream_tables")
+        assert clock.fetchall() == [("the cast of 'now'::text",)]
+    granted = "SELECT has_table_privilege('public', %s, 'SELECT')"
+    assert db.value(granted, buffer_of(db, "events")) is False

@@ -1,7 +1,9 @@
 -- Which object a name means to its caller.
 
+-- What is stored is compared with what another session writes, so no setting may decide about quotes.
 CREATE OR REPLACE FUNCTION pgtrickle_private.qualified_name(relation regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off
 AS $$
 BEGIN
     RETURN (

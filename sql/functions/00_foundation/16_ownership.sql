@@ -27,6 +27,7 @@ COMMENT ON FUNCTION pgtrickle_private.revoke_all(text, text, oid, aclitem[]) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.hand_over(relation regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off
 AS $$
 DECLARE
     made pg_class;
@@ -66,6 +67,7 @@ COMMENT ON FUNCTION pgtrickle_private.hand_over_function(regprocedure) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.hand_over_everything() RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off
 AS $$
 DECLARE
     item record;

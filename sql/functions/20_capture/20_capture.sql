@@ -63,6 +63,7 @@ COMMENT ON FUNCTION pgtrickle_private.capture_obstacle(regclass) IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_columns(
         source regclass, columns text[], OUT targets text, OUT expressions text, OUT plain text, OUT note text)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+        SET quote_all_identifiers = off
 AS $$
     SELECT COALESCE(string_agg(format(', %I', a.attname), '' ORDER BY a.attnum), ''),
            COALESCE(string_agg(', ' || CASE a.attgenerated WHEN 'v' THEN format('(%s)', pg_get_expr(d.adbin, d.adrelid))
@@ -81,6 +82,7 @@ COMMENT ON FUNCTION pgtrickle_private.capture_columns(regclass, text[]) IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_functions(source regclass, buffer text, columns text[])
     RETURNS TABLE (function_name text, body text)
     LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off
 AS $$
 DECLARE
     lists record := capture_columns(source, columns);

@@ -5,6 +5,7 @@
 CREATE OR REPLACE FUNCTION pgtrickle_private.clock_cast(view regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET standard_conforming_strings = on
+        SET quote_all_identifiers = off
 AS $$
 BEGIN
     RETURN (

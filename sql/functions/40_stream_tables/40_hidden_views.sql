@@ -201,6 +201,7 @@ COMMENT ON FUNCTION pgtrickle_private.create_query_view(bigint, text, text) IS
 -- Its name is what PostgreSQL tells somebody who wants to drop or alter what the query reads.
 CREATE OR REPLACE FUNCTION pgtrickle_private.name_query_view(stream_table pgtrickle.pgt_stream_tables) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off
 AS $$
 DECLARE
     known CONSTANT text := format('stream table %I.%I', stream_table.pgt_schema, stream_table.pgt_name);

@@ -3,6 +3,7 @@
 -- Functions of the user may name things without a schema. pg_catalog stays first, where nothing can shadow it.
 CREATE OR REPLACE FUNCTION pgtrickle_private.resolved_search_path(search_path text) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off
 AS $$
 DECLARE
     schemas name[];

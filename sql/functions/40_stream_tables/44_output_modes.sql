@@ -2,6 +2,7 @@
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.check_window_end(view regclass, window_end text) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off
 AS $$
 DECLARE
     found CONSTANT text := (SELECT format_type(a.atttypid, NULL) FROM pg_attribute AS a WHERE a.attrelid = view

@@ -54,6 +54,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.late_functions(declared pgtrickle.p
     RETURNS TABLE (function_name text, body text)
     LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET IntervalStyle = 'postgres'
+        SET quote_all_identifiers = off
 AS $$
 DECLARE
     row_text CONSTANT record := row_as_text((declared).source_relid, 'n');
@@ -133,6 +134,7 @@ COMMENT ON FUNCTION pgtrickle_private.limits_another_column(pgtrickle.pgt_event_
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.event_time_damage(declared pgtrickle.pgt_event_times) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off
 AS $$
     SELECT COALESCE(
         (SELECT format('trigger %s on %s %s', e.trigger_name, e.relation::regclass,
@@ -154,6 +156,7 @@ COMMENT ON FUNCTION pgtrickle_private.event_time_damage(pgtrickle.pgt_event_time
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.event_time_problem(declared pgtrickle.pgt_event_times) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off
 AS $$
     SELECT CASE
         WHEN NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = (declared).source_relid) THEN 'it no longer exists'

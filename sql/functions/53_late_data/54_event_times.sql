@@ -61,6 +61,7 @@ COMMENT ON FUNCTION pgtrickle_private.rows_inserted(regclass) IS
 CREATE OR REPLACE FUNCTION pgtrickle.set_event_time(
         source regclass, column_name name, too_late interval DEFAULT NULL, time_zone text DEFAULT NULL) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -52,6 +52,7 @@ COMMENT ON FUNCTION pgtrickle_private.dropped_from(integer) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.name_sources() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off
 AS $$
 BEGIN
     -- One that is gone keeps the name and the owner that it had.
