@@ -10,6 +10,7 @@ from psycopg.conninfo import conninfo_to_dict
 from pytrickle.database.adapters import register_infinity, register_lowered
 from pytrickle.database.errors import translate_errors
 from pytrickle.database.messages import LOGIN_REFUSED
+from pytrickle.database.pooler import refuse_shared_session
 from pytrickle.database.search_path import SAFE_PATH
 from pytrickle.errors import ConfigError, ConnectionLost, ReadOnly
 
@@ -23,9 +24,12 @@ _DEFAULTS = {
     "extra_float_digits": "1",
     "quote_all_identifiers": "off",
     "plpgsql.extra_errors": "none",
-    "default_transaction_isolation": "'read committed'",
+    "default_transaction_isolation": "read committed",
 }
-_READING = "".join(f"SET {name} TO {value}; " for name, value in _DEFAULTS.items())
+_SESSION = _DEFAULTS | {"search_path": SAFE_PATH}
+_SETTINGS = ", ".join(f"pg_catalog.set_config('{name}', '{value}', false)" for name, value in _SESSION.items())
+# Nothing is set yet where another process answers than the one that the login was told of: there is a pooler between.
+_READING = f"SELECT {_SETTINGS} WHERE pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) %s OR %s"
 
 # Each stream table is written by statements of its own. A plan that is kept takes some 130 kB of the server's memory.
 _KEPT_PLANS = 500
@@ -47,19 +51,34 @@ def open_connection(dsn: str, *, role: str, autocommit: bool) -> psycopg.Connect
     """Open a connection as ``connect`` does, in the transaction mode asked for."""
     _check(dsn)
     try:
-        connection = psycopg.connect(
-            dsn, autocommit=autocommit, application_name=f"pytrickle/{role}", client_encoding="utf8"
-        )
+        connection = psycopg.connect(dsn, autocommit=True, application_name=f"pytrickle/{role}", client_encoding="utf8")
     except psycopg.Error as error:
         raise _unreachable(str(error)) from None
     connection.prepared_max = _KEPT_PLANS
     register_infinity(connection)
     register_lowered(connection)
     connection.add_notice_handler(_pass_on)
-    with translate_errors():
-        connection.execute(f"{_READING}SET search_path = {SAFE_PATH}".encode())
-        connection.commit()
+    _settle(connection, dsn)
+    connection.autocommit = autocommit
     return connection
+
+
+def _settle(connection: psycopg.Connection, dsn: str) -> None:
+    """Have the session be what every one of ours is; raise ConfigError where others would get it afterwards."""
+    try:
+        with translate_errors():
+            if not _set(connection, directly=True):
+                refuse_shared_session(connection, dsn)
+                _set(connection, directly=False)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _set(connection: psycopg.Connection, *, directly: bool) -> bool:
+    cursor = psycopg.ClientCursor(connection)
+    cursor.execute(_READING.encode(), (connection.info.backend_pid, not directly))
+    return cursor.rowcount == 1
 
 
 def refuse_standby(connection: psycopg.Connection) -> None:

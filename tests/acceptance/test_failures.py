@@ -257,7 +257,8 @@ def test_failure_of_a_refresh_does_not_reach_the_loader(filled: Shop) -> None:
 
 def test_a_limit_of_temporary_files_suspends_nothing(db: Database) -> None:
     db.execute("CREATE TABLE orders AS SELECT g AS id, md5(g::text) AS note FROM generate_series(1, 20000) AS g")
-    db.execute("SELECT pgtrickle.create_stream_table('report', 'SELECT id, repeat(note, 20) AS note FROM orders ORDER BY 2 LIMIT 20000')")
+    query = "SELECT id, repeat(note, 20) AS note FROM orders ORDER BY 2 LIMIT 20000"
+    db.execute("SELECT pgtrickle.create_stream_table('report', %s)", query)
     db.execute("UPDATE pgtrickle.pgt_stream_tables SET consecutive_failures = 20")
     name = db.value("SELECT current_database()")
     for setting in ("work_mem = '64kB'", "temp_file_limit = '512kB'"):
