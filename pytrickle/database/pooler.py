@@ -54,7 +54,7 @@ def _gets(other: PGconn, connection: psycopg.Connection, ours: int) -> bool:
 
 
 def _answer(other: PGconn, statement: str) -> str | None:
-    """Return the last value that a statement answers, _REFUSED if the mode forbids it; None where it gets no session."""
+    """Return the last value that a statement answers, _REFUSED if the mode forbids it; None without a session."""
     if other.is_busy():
         return None
     other.send_query(statement.encode())

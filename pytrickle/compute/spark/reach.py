@@ -21,6 +21,10 @@ EXECUTORS_HINT = (
 DRIVER_HINT = (
     "Nothing was changed. Spark connects through TCP: listen_addresses, the firewall and pg_hba.conf must let it pass."
 )
+POOLER_HINT = (
+    "Nothing was changed. PgBouncer lets nobody in who says at the login under which settings to read: give the"
+    " refresher an address of the server itself, or compute without Spark, by the engine postgres."
+)
 
 
 def check_reach(target: JdbcTarget, master: str) -> None:
@@ -64,10 +68,13 @@ def cannot_connect(message: str, sentence: str) -> SparkCannotConnect | None:
     >>> said = f"Lost task 0.3 in stage 0.0: Connection to db:5432 refused.\\n\\t{OPENING}(ConnectionFactory.java:5)"
     >>> str(cannot_connect(said, "Connection to db:5432 refused."))
     "Spark's executors cannot connect to the database: Connection to db:5432 refused."
+    >>> cannot_connect(OPENING, "FATAL: unsupported startup parameter: search_path").hint == POOLER_HINT
+    True
     """
     if OPENING not in message:
         return None
     network = NETWORK.search(message)
     why = f"{sentence} ({network[1]}: {network[2]})" if network and network[2] not in sentence else sentence
     who, hint = ("Spark's executors", EXECUTORS_HINT) if LOST.search(message) else ("Spark", DRIVER_HINT)
+    hint = POOLER_HINT if "unsupported startup parameter" in sentence else hint
     return SparkCannotConnect(f"{who} cannot connect to the database: {why}", hint, sqlstate=UNABLE_TO_CONNECT)
