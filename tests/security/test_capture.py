@@ -5,6 +5,8 @@ import pytest
 
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
+from tests.security.roles import House
+from tests.sql.checks import buffer_of
 from tests.sql.late import EVENTS, advance, at, declared, ids, ledger
 
 ATTACKS = {
@@ -132,3 +134,24 @@ def test_a_row_that_moves_to_another_partition_passes_the_limit_and_later_ones_d
         loader.execute("INSERT INTO events VALUES (1, %s)", (at("08:00"),))
     assert ids(every_db) == [2]
     advance(every_db, "13:00")
+
+
+FORCES_POLICIES = """
+CREATE FUNCTION secure() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE
+    made text;
+BEGIN
+    FOR made IN SELECT object_identity FROM pg_event_trigger_ddl_commands() WHERE object_type = 'table' LOOP
+        EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', made);
+    END LOOP;
+END
+$$;
+CREATE EVENT TRIGGER secure ON ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION secure()
+"""
+
+
+def test_no_loader_fails_where_every_new_table_gets_row_level_security(house: House) -> None:
+    house.db.execute(FORCES_POLICIES)
+    house.etl.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT id FROM orders')")
+    house.etl.execute("INSERT INTO orders VALUES (1, 1, now())")
+    assert house.etl.execute(f"SELECT id FROM {buffer_of(house.db, 'orders')}").fetchall() == [(1,)]

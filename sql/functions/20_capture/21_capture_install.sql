@@ -82,6 +82,10 @@ BEGIN
     EXECUTE format(
         'CREATE TABLE %s (pgt_xid xid8 NOT NULL, pgt_pos bigint NOT NULL, pgt_lsn pg_lsn, '
         'pgt_at timestamptz DEFAULT clock_timestamp(), pgt_weight smallint NOT NULL)', buffer);
+    -- As an event trigger may do to every new table: no loader could write a change then.
+    IF EXISTS (SELECT FROM pg_class AS c WHERE c.oid = buffer::regclass AND c.relrowsecurity) THEN
+        EXECUTE format('ALTER TABLE %s DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY', buffer);
+    END IF;
     EXECUTE format('CREATE INDEX ON %s (pgt_xid)', buffer);
     EXECUTE format('COMMENT ON TABLE %s IS %L', buffer, 'Change buffer of ' || qualified_name(source));
     PERFORM hand_over(buffer::regclass);
