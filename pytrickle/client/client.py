@@ -245,7 +245,11 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
         return self._refreshing().connection
 
     def _refreshing(self) -> Refresher:
-        """Return the refresher on a living connection, opened anew after it was lost."""
+        """Return the refresher on a living connection, opened anew after it was lost.
+
+        What was known by the lost one is not believed any more: the server may have been set back, as by a failover or
+        a restored backup, and counts its transactions anew, by which all that we know is recognised.
+        """
         self._ensure_open()
         known = self._refresher
         if known is not None and not (known.connection.closed or known.connection.broken):
@@ -254,13 +258,11 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
         with translate_errors():
             keep_open(connection)
         small, direct = self.settings.small_delta_rows, self.settings.direct_delta_rows
-        shapes = known.planner.shapes if known else {}
         planner = Planner(
             connection,
             small,
             direct,
             self.settings.engine,
-            shapes,
             spark_runs=self._engine.runs,
             has_spark=has_spark(),
         )

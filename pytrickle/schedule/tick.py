@@ -53,6 +53,7 @@ class Ticker:
     refreshing: Callable[[], Refresher]
     lanes: Lanes
     retention: timedelta
+    of: psycopg.Connection | None = None
     health: Health = field(default_factory=Health)
     trimmed: float | None = None
     measure_from: float = 0.0
@@ -82,6 +83,9 @@ class Ticker:
     def _refreshing_primary(self) -> Refresher:
         refresher = self.refreshing()
         refuse_standby(refresher.connection)
+        if refresher.connection is not self.of:
+            # It may lead to a server that was set back, which counts its transactions anew.
+            self.of, self.health, self.rest = refresher.connection, Health(), None
         return refresher
 
     @phase("tick")

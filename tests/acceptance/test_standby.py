@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from threading import Thread
+from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 import pytrickle
-from pytrickle.errors import PytrickleError, ReadOnly
+from pytrickle.errors import ConnectionLost, PytrickleError, ReadOnly
 from tests.commands import commands
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
@@ -21,6 +23,14 @@ def answers(dsn: str) -> bool:
     except psycopg.OperationalError:
         return False
     return True
+
+
+def cut_off(standby: psycopg.Connection[Any]) -> None:
+    """Have a standby get nothing more of what its primary commits."""
+    standby.execute("ALTER SYSTEM SET primary_conninfo = ''")
+    standby.execute("SELECT pg_reload_conf()")
+    receiving = "SELECT FROM pg_stat_wal_receiver"
+    wait_for(lambda: not standby.execute(receiving).fetchall(), "the standby to lose its primary")
 
 
 @pytest.fixture
@@ -65,11 +75,7 @@ def test_versions_that_a_promoted_standby_never_got_are_not_given_again(db: Data
     changes = "SELECT (changed).id FROM pgtrickle.changes_of_versions(NULL::orders, %s, %s) ORDER BY 1"
     with psycopg.connect(standby, autocommit=True) as own:
         own.execute("SET statement_timeout = '30s'")
-        # What the primary commits from here on is lost.
-        own.execute("ALTER SYSTEM SET primary_conninfo = ''")
-        own.execute("SELECT pg_reload_conf()")
-        gone = "SELECT FROM pg_stat_wal_receiver"
-        wait_for(lambda: not own.execute(gone).fetchall(), "the standby to lose its primary")
+        cut_off(own)
         for day in range(1, 40):  # Of 32 numbers a standby knows in advance.
             db.execute("SELECT pgtrickle.advance_watermark('orders', '2026-01-01'::date + %s)", day)
         read = db.value("SELECT max(version) FROM pgtrickle.versions('orders')")
@@ -80,3 +86,44 @@ def test_versions_that_a_promoted_standby_never_got_are_not_given_again(db: Data
         assert newest > read
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match=f"has no version {read}"):
             own.execute(changes, (read, newest))
+
+
+@pytest.fixture
+def lone_server() -> Iterator[Server]:
+    """A server that a test may stop; nothing but the test takes numbers of transactions there."""
+    server = Server(OLDEST, autovacuum="off")
+    yield server
+    server.stop()
+
+
+def test_a_refresher_forgets_what_a_failover_lost(lone_server: Server) -> None:
+    primary = lone_server.create("shop")
+    pytrickle.install(primary)
+    alter = "SELECT pgtrickle.alter_stream_table('s', query => 'SELECT id FROM orders WHERE id > %s')"
+    with psycopg.connect(primary, autocommit=True) as own:
+        own.execute("CREATE TABLE orders AS SELECT generate_series(1, 9) AS id")
+        own.execute("SELECT pgtrickle.create_stream_table('s', 'SELECT id FROM orders')")
+    with lone_server.standby() as dsn_of:
+        wait_for(lambda: answers(dsn_of("shop")), "the standby")
+        ports = ",".join(str(conninfo_to_dict(dsn)["port"]) for dsn in (primary, dsn_of("shop")))
+        hosts = make_conninfo(primary, host="127.0.0.1,127.0.0.1", port=ports, target_session_attrs="read-write")
+        with (
+            psycopg.connect(dsn_of("shop"), autocommit=True) as standby,
+            pytrickle.connect(hosts, engine="postgres") as client,
+        ):
+            client.tick()
+            with psycopg.connect(primary, autocommit=True) as own:
+                position = own.execute("SELECT pg_current_wal_lsn()").fetchone()
+                behind = "SELECT pg_last_wal_replay_lsn() < %s"
+                wait_for(lambda: standby.execute(behind, position).fetchone() == (False,), "the standby to follow")
+                cut_off(standby)
+                own.execute(alter % 3)
+            client.tick()
+            lone_server.stop()
+            standby.execute("SELECT pg_promote()")
+            # The transaction has the number of the one that is lost.
+            standby.execute(alter % 5)
+            with pytest.raises(ConnectionLost):
+                client.tick()
+            client.tick()
+            assert standby.execute("SELECT id FROM s ORDER BY id").fetchall() == [(6,), (7,), (8,), (9,)]
