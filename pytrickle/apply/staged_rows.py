@@ -9,7 +9,7 @@ import pyarrow as pa
 from psycopg import sql
 from pyarrow import csv
 
-from pytrickle.apply.statements import drop, run
+from pytrickle.apply.statements import run
 from pytrickle.compute.staged import Copied
 from pytrickle.database import filled
 from pytrickle.plan.apply_plan import PART
@@ -17,6 +17,17 @@ from pytrickle.plan.apply_plan import PART
 BLOCK = 1024 * 1024
 # Spark may run a task again that had committed, or two of a kind at once: one transaction counts for each part.
 WRITERS = "SELECT min(xmin::text) FROM {source} GROUP BY {part}"
+# A task that Spark has given up may still write to it, or the server vacuum it: what cannot be dropped at once, the
+# next refresh that stages rows drops.
+DISCARD = """
+DO $pgt$
+BEGIN
+    LOCK TABLE {source} IN ACCESS EXCLUSIVE MODE NOWAIT;
+    DROP TABLE {source};
+EXCEPTION WHEN lock_not_available THEN NULL;
+END
+$pgt$
+"""
 
 
 def load_rows(
@@ -44,7 +55,7 @@ def _move_rows(connection: psycopg.Connection, table: str, staging: str, columns
     writers = sql.Literal([writer for (writer,) in connection.execute(filled(WRITERS, part=PART, source=source))])
     template = "INSERT INTO {table} ({targets}) SELECT {items} FROM {source} WHERE xmin = ANY ({writers}::xid[])"
     moved = run(connection, filled(template, table=table, targets=targets, items=items, source=source, writers=writers))
-    drop(connection, source.as_string())
+    run(connection, filled(DISCARD, source=source))
     return moved
 
 

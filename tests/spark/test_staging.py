@@ -81,6 +81,23 @@ def test_what_a_task_wrote_twice_counts_once(
     assert len(written) == 4 * len(QUERIES)
 
 
+def test_a_task_that_still_writes_does_not_keep_the_rows_from_being_applied(
+    db: Database, spark: SparkSession, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the slower one of two that Spark runs for speed, or one on a machine that hangs."""
+    deliver = SparkEngine._deliver
+
+    def still_writing(engine: SparkEngine, *given: Any) -> Any:
+        staging = deliver(engine, *given)
+        writer = db.connect(autocommit=False)
+        writer.execute(f"INSERT INTO {staging} SELECT * FROM {staging}".encode())
+        return staging
+
+    monkeypatch.setattr(SparkEngine, "_deliver", still_writing)
+    play(db, spark)
+    assert db.value("SELECT count(*) FROM pg_tables WHERE tablename LIKE 'staging%'") == 2 * len(QUERIES)
+
+
 def test_intervals_are_read_in_the_style_that_they_were_written_in(
     db: Database, spark: SparkSession, written: list[str]
 ) -> None:
