@@ -28,7 +28,7 @@ class TestSession:
         from pytrickle.compute.spark.session import build_session, forget_session
 
         if self.running is not None and java_has_ended():
-            forget_session()
+            forget_session(self.running)
             self.running = None
         if self.running is None:
             self.running = build_session(Settings(spark_master="local[2]"))

@@ -78,7 +78,7 @@ class LazyEngine:
                 # Another lane may have found out before, and its successor must not be forgotten.
                 if self.owned and self.session is session:
                     said = last_of_java()
-                    forget_session()
+                    forget_session(session)
                     self.session = None
                     log.warning("Spark was lost; the next refresh that needs it starts another one.")
                     if said:

@@ -22,6 +22,7 @@ from pytrickle.errors import (
     ConfigError,
     EvaluationFailed,
     JdbcDriverMissing,
+    PytrickleError,
     SparkFailed,
     SparkLost,
     SparkOutOfMemory,
@@ -122,27 +123,37 @@ def translated() -> Iterator[None]:
     """Turn Spark's errors into SparkFailed, SparkLost, or JdbcDriverMissing where the session lacks the driver."""
     try:
         yield
-    except (Py4JNetworkError, ConnectionError) as error:
-        ended = how_java_ended()
-        raise SparkLost(f"The Spark session was lost{f': its Java ended {ended}' if ended else ''}.") from error
-    except (PySparkException, Py4JError) as error:
-        message = _message(error)
-        if "org.postgresql.Driver" in message and ("ClassNotFound" in message or "No suitable driver" in message):
-            raise JdbcDriverMissing("The Spark session has no JDBC driver for PostgreSQL.", SESSION_HINT) from error
-        if UNREADABLE_KEY in message:
-            raise ConfigError("The JDBC driver cannot read the key of the client's certificate.", KEY_HINT) from error
-        if any(sign in message for sign in TOO_NARROW):
-            raise SparkTooNarrow("Spark's decimals are too narrow for a value or a sum of this refresh.") from error
-        sentence = _sentence(message)
-        if known := stopped_by_limit(sentence) or cannot_connect(message, sentence):
-            raise known from error
-        # An end of the session is FATAL, and a canceled query says so: neither is about the query.
-        said = (f"PSQLException: {severity}: {sentence}" for severity in ERROR)
-        refused = any(each in message for each in said) and not _is_canceled(sentence)
-        if not refused and any(sign in message for sign in OUT_OF_MEMORY):
-            raise SparkOutOfMemory("Spark could not compute the refresh: it ran out of memory.") from error
-        kind = EvaluationFailed if refused else SparkFailed
-        raise kind(f"Spark could not compute the refresh: {sentence}") from error
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise _lost(error) or _failed(error) from error
+
+
+def _lost(error: Exception) -> SparkLost | None:
+    """A call that Java has not answered does not always say that it was the network."""
+    known = isinstance(error, Py4JNetworkError | ConnectionError)
+    ended = how_java_ended() if known or type(error) is Py4JError else None
+    if not known and not ended:
+        return None
+    return SparkLost(f"The Spark session was lost{f': its Java ended {ended}' if ended else ''}.")
+
+
+def _failed(error: Exception) -> PytrickleError:
+    message = _message(error)
+    if "org.postgresql.Driver" in message and ("ClassNotFound" in message or "No suitable driver" in message):
+        return JdbcDriverMissing("The Spark session has no JDBC driver for PostgreSQL.", SESSION_HINT)
+    if UNREADABLE_KEY in message:
+        return ConfigError("The JDBC driver cannot read the key of the client's certificate.", KEY_HINT)
+    if any(sign in message for sign in TOO_NARROW):
+        return SparkTooNarrow("Spark's decimals are too narrow for a value or a sum of this refresh.")
+    sentence = _sentence(message)
+    if known := stopped_by_limit(sentence) or cannot_connect(message, sentence):
+        return known
+    # An end of the session is FATAL, and a canceled query says so: neither is about the query.
+    said = (f"PSQLException: {severity}: {sentence}" for severity in ERROR)
+    refused = any(each in message for each in said) and not _is_canceled(sentence)
+    if not refused and any(sign in message for sign in OUT_OF_MEMORY):
+        return SparkOutOfMemory("Spark could not compute the refresh: it ran out of memory.")
+    kind = EvaluationFailed if refused else SparkFailed
+    return kind(f"Spark could not compute the refresh: {sentence}")
 
 
 def _is_canceled(sentence: str) -> bool:

@@ -66,8 +66,15 @@ def start_session(settings: Settings, java: str = "", **further: str) -> SparkSe
         raise SparkFailed(f"The Spark session could not be started{reason}.", "Run pytrickle doctor.") from error
 
 
-def forget_session() -> None:
-    """Forget the process's Spark session after its Java process has died, so that another one can be built."""
+def _is_current(session: SparkSession) -> bool:
+    """Whether its Java is the one that this process knows: it forgets one that has died."""
+    return SparkContext._gateway is not None and session._jvm is SparkContext._jvm
+
+
+def forget_session(session: SparkSession) -> None:
+    """Forget a session after its Java process has died, so that another one can be built, unless one was since then."""
+    if not _is_current(session):
+        return
     java = getattr(SparkContext._gateway, "proc", None)
     if java is not None and java.stdin is not None:
         java.stdin.close()

@@ -1,0 +1,41 @@
+"""Several Spark sessions of one process: none ends the Java of another one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
+from pytrickle.compute.spark.run import translated
+from pytrickle.compute.spark.session import build_session, forget_session
+from pytrickle.config import Settings
+from pytrickle.errors import SparkLost
+from tests.java import TestSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.long
+
+LOCAL = Settings(spark_master="local[2]")
+
+
+def test_a_session_that_is_found_lost_later_does_not_end_its_successor(
+    spark: SparkSession, test_session: TestSession
+) -> None:
+    """Two clients of one process share its Java; the second one may find out when the first has started another."""
+    SparkContext._gateway.proc.kill()
+    with pytest.raises(SparkLost, match=r"its Java ended by signal 9\.$"), translated():
+        spark.sql("SELECT 1").collect()
+    forget_session(spark)
+    test_session.running = build_session(LOCAL)
+    forget_session(spark)
+    assert test_session.running.sql("SELECT 1").toArrow().num_rows == 1
+
+
+def test_a_call_that_java_did_not_answer_is_a_lost_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytrickle.compute.spark.run.how_java_ended", lambda: "by signal 9")
+    with pytest.raises(SparkLost, match=r"its Java ended by signal 9\.$"), translated():
+        raise Py4JError("An error occurred while calling o55.set")
