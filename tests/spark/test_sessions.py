@@ -1,4 +1,4 @@
-"""Several Spark sessions of one process: none ends the Java of another one."""
+"""Several Spark sessions of one process: none changes another one's settings, or ends the Java of another one."""
 
 from __future__ import annotations
 
@@ -20,6 +20,22 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 LOCAL = Settings(spark_master="local[2]")
+OWN = {"spark.sql.session.timeZone": "America/New_York", "spark.sql.ansi.enabled": "false"}
+
+
+def test_a_session_that_runs_in_the_process_keeps_its_settings(spark: SparkSession) -> None:
+    """As that of a notebook, or of a stream beside the refresher."""
+    before = {name: spark.conf.get(name) for name in OWN}
+    try:
+        for name, value in OWN.items():
+            spark.conf.set(name, value)
+        built = build_session(LOCAL)
+        assert [built.conf.get(name) for name in OWN] == ["UTC", "true"]
+        assert built.sparkContext is spark.sparkContext
+        assert {name: spark.conf.get(name) for name in OWN} == OWN
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, str(value))
 
 
 def test_a_session_that_is_found_lost_later_does_not_end_its_successor(

@@ -1,5 +1,6 @@
 """The Spark session: built lazily to our needs, or brought by the user and left as it is."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark import SparkContext
@@ -48,7 +49,12 @@ def build_session(settings: Settings, archive: ClassArchive | None = None) -> Sp
 
 
 def start_session(settings: Settings, java: str = "", **further: str) -> SparkSession:
-    """Start a Spark session with further options of Java, and further settings of Spark; raise SparkFailed."""
+    """Start a Spark session with further options of Java, and further settings of Spark; raise SparkFailed.
+
+    Where this process has one, whoever started it, another one shares its Spark, and none of its settings.
+    """
+    if (running := _running()) is not None:
+        return _beside(running, CONFIGURATION | further)
     builder = SparkSession.builder.appName("pytrickle").master(settings.spark_master)
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
     builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging} {java}".rstrip())
@@ -66,9 +72,24 @@ def start_session(settings: Settings, java: str = "", **further: str) -> SparkSe
         raise SparkFailed(f"The Spark session could not be started{reason}.", "Run pytrickle doctor.") from error
 
 
+def _running() -> SparkSession | None:
+    """Return the session that whatever asks for one in this process gets."""
+    session = SparkSession._instantiatedSession
+    known = session is not None and session._sc._jsc is not None and _is_current(session)
+    return session if known else None
+
+
 def _is_current(session: SparkSession) -> bool:
     """Whether its Java is the one that this process knows: it forgets one that has died."""
     return SparkContext._gateway is not None and session._jvm is SparkContext._jvm
+
+
+def _beside(running: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    session = running.newSession()
+    for name, value in settings.items():
+        if name.startswith("spark.sql."):
+            session.conf.set(name, value)
+    return session
 
 
 def forget_session(session: SparkSession) -> None:
