@@ -23,7 +23,7 @@ from pytrickle.progress import Progress
 class Dependency:
     """One direct source of a stream table and how far it was read; `frontier` is None before the first load.
 
-    `buffer` names its change buffer, None where changes cannot be captured.
+    `buffer` names its change buffer, None where what is read of it cannot be captured.
     """
 
     relid: int
@@ -135,7 +135,8 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
             'relid', d.source_relid::oid::bigint, 'name', d.source_name, 'kind', d.source_type,
             'frontier', to_jsonb(d.frontier), 'buffer', t.buffer) ORDER BY d.source_relid), '[]')
         FROM pgtrickle.pgt_dependencies AS d
-            LEFT JOIN pgtrickle.pgt_change_tracking AS t USING (source_relid)
+            LEFT JOIN pgtrickle.pgt_change_tracking AS t
+                ON t.source_relid = d.source_relid AND d.source_type <> 'UNCAPTURED'
         WHERE d.pgt_id = s.pgt_id
     ) AS dependencies,
     g.*

@@ -29,3 +29,20 @@ def test_a_table_read_alone_is_differential_until_it_has_a_child(db: Database) -
         assert db.value("SELECT count(*) FROM st WHERE k = 7") == 0
         assert refreshed("ALTER TABLE child NO INHERIT s") == "REINITIALIZE"
         assert refreshed("INSERT INTO s VALUES (13, 7, 1)") == "DIFFERENTIAL"
+
+
+def test_what_cannot_be_followed_is_read_whole_also_where_others_capture_its_source(db: Database) -> None:
+    db.execute("CREATE TABLE s (id int, k int, v int); CREATE TABLE child () INHERITS (s)")
+    queries = {"alone": QUERY, "placed": "SELECT tableoid AS part, k FROM s"}
+    with local_client(db.dsn) as (client, _):
+        for name, query in queries.items():
+            client.create_stream_table(name, query)
+        client.create_stream_table("captured", "SELECT k, v FROM s")
+        client.tick()
+        db.execute("SELECT pgtrickle.pause_stream_table(name) FROM unnest(ARRAY['alone', 'placed']) AS name")
+        db.execute("INSERT INTO s VALUES (1, 1, 1)")
+        assert [result.action for result in client.tick()] == ["DIFFERENTIAL"]  # and the change is cleaned up
+        db.execute("SELECT pgtrickle.resume_stream_table(name) FROM unnest(ARRAY['alone', 'placed']) AS name")
+        assert sorted(result.action for result in client.tick()) == ["FULL", "FULL", "NO_DATA"]
+        for name, query in queries.items():
+            assert not differences(db.connect(), name, query, True)

@@ -12,7 +12,7 @@ DECLARE
 BEGIN
     SELECT d.frontier, c.buffer, t.reinitialize_reason INTO dependency
     FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id)
-        LEFT JOIN pgt_change_tracking AS c USING (source_relid)
+        LEFT JOIN pgt_change_tracking AS c ON c.source_relid = d.source_relid AND d.source_type <> 'UNCAPTURED'
     WHERE d.pgt_id = p_pgt_id AND d.source_relid = p_source;
     IF (dependency.frontier).snapshot IS NULL OR dependency.buffer IS NULL OR dependency.reinitialize_reason IS NOT NULL
         THEN

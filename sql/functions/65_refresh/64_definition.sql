@@ -131,7 +131,9 @@ BEGIN
                     || jsonb_build_object('kind', d.source_type, 'used', to_jsonb(d.columns_used), 'buffer', t.buffer)
                     ORDER BY d.source_relid), '[]')
                 FROM pgtrickle.pgt_dependencies AS d
-                    LEFT JOIN pgtrickle.pgt_change_tracking AS t USING (source_relid)
+                    -- Another stream table may have captured of a source what this one cannot follow.
+                    LEFT JOIN pgtrickle.pgt_change_tracking AS t
+                        ON t.source_relid = d.source_relid AND d.source_type <> 'UNCAPTURED'
                 WHERE d.pgt_id = s.pgt_id
             )
         )
