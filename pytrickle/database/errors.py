@@ -114,8 +114,14 @@ def _kind(error: psycopg.Error, message: str) -> type[PytrickleError]:
     sqlstate = error.sqlstate
     if sqlstate is None:
         return errors.ConnectionLost if isinstance(error, psycopg.OperationalError) else errors.DatabaseError
-    if sqlstate in _MISSING_OBJECT and _CATALOG_NAME.search(message):
+    if sqlstate in _MISSING_OBJECT and _CATALOG_NAME.search(message) and not _within_function(error):
         return errors.NotInstalled
     if ours := _BY_CONSTRAINT.get(error.diag.constraint_name or ""):
         return ours
     return _BY_SQLSTATE.get(sqlstate) or _BY_CLASS.get(sqlstate[:2], errors.DatabaseError)
+
+
+def _within_function(error: psycopg.Error) -> bool:
+    """Return whether a function met the error: where one of the catalog does not know a name, the catalog is there."""
+    context = error.diag.context
+    return bool(context) and "inline_code_block" not in str(context)

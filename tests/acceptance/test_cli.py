@@ -163,6 +163,9 @@ def test_a_stream_table_is_altered_and_dropped(gated: Run, shop: Database) -> No
         (("create", "dice", "SELECT random() FROM orders"), "0A000"),
         (("create", "later", "SELECT 1", "--schedule", "sometimes"), "22023"),
         (("alter", "nothing", "--schedule", "5m"), "42704"),
+        (("create", "broken", "SELECT * FROM pgtrickle.nothing"), "42P01"),
+        (("gate", "pgtrickle.nothing"), "42P01"),
+        (("refresh-group", "drop", "pgtrickle.nothing"), "42704"),
         (("drop", "nothing"), "42704"),
         (("refresh", "nothing"), "42704"),
         (("verify", "nothing"), "42704"),
@@ -178,7 +181,7 @@ def test_bad_input_is_a_typed_error_with_a_hint(steady: Run, arguments: tuple[st
     assert (result.exit_code, result.stdout) == (1, "")
     error = json.loads(result.stderr)
     assert error["sqlstate"] == sqlstate
-    assert error["error"] and error["hint"]
+    assert error["error"] and error["hint"] and error["type"] != "NotInstalled"
     plain = steady(*arguments)
     assert plain.stderr.startswith("error: ")
     assert "\nhint: " in plain.stderr and "Traceback" not in plain.output
