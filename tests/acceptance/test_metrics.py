@@ -134,6 +134,15 @@ def test_the_command_writes_a_file_as_a_whole_and_prints_the_same(shop: Database
     assert run("metrics", "--rules", "--dashboard").exit_code == 2
 
 
+def test_a_directory_is_no_file_to_write_and_nothing_is_left_beside_it(shop: Database, tmp_path: Path) -> None:
+    run, directory = commands(shop.dsn), tmp_path / "pytrickle.prom"
+    directory.mkdir()
+    for output in (str(directory), ""):
+        refused = run("metrics", "--rules", "--output", output)
+        assert refused.exit_code == 2 and "it is a directory" in refused.stderr
+    assert list(tmp_path.iterdir()) == [directory]
+
+
 def test_an_exhausted_source_and_a_database_out_of_reach_are_told(shop: Database) -> None:
     shop.execute("SELECT pgtrickle.advance_watermark('orders', 'infinity')")
     with local_client(shop.dsn) as (client, _), observed(client, Service(None), Wanted("0")) as observer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -61,9 +62,13 @@ def _write(invocation: Invocation, output: Path | None, content: bytes) -> None:
 
 def _replace(path: Path, content: bytes) -> None:
     """Put a file in place as a whole, so that nobody reads half of it."""
+    if path.is_dir():
+        raise typer.BadParameter(f"{path.absolute()} cannot be written: it is a directory.")
     beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         beside.write_bytes(content)
         beside.replace(path)
     except OSError as error:
+        with suppress(OSError):
+            beside.unlink()
         raise typer.BadParameter(f"{path} cannot be written: {error.strerror}.") from None
