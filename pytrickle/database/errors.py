@@ -115,7 +115,8 @@ def _kind(error: psycopg.Error, message: str) -> type[PytrickleError]:
     if sqlstate is None:
         return errors.ConnectionLost if isinstance(error, psycopg.OperationalError) else errors.DatabaseError
     if sqlstate in _MISSING_OBJECT and _CATALOG_NAME.search(message) and not _within_function(error):
-        return errors.NotInstalled
+        # Where there is a schema but no such function, the call has arguments of other types.
+        return errors.InvalidArgument if sqlstate == "42883" else errors.NotInstalled
     if ours := _BY_CONSTRAINT.get(error.diag.constraint_name or ""):
         return ours
     return _BY_SQLSTATE.get(sqlstate) or _BY_CLASS.get(sqlstate[:2], errors.DatabaseError)

@@ -110,6 +110,12 @@ def test_missing_catalog_is_named_as_such(empty_db: Database, query: str) -> Non
     assert failure.value.hint == "Run pytrickle install against this database."
 
 
+def test_a_call_with_arguments_of_other_types_is_not_a_missing_catalog(db: Database) -> None:
+    with pytest.raises(errors.InvalidArgument, match="does not exist") as failure, translate_errors():
+        db.execute("SELECT pgtrickle.create_stream_table('daily', 'SELECT 1', schedule => 5)")
+    assert "argument types" in str(failure.value.hint)
+
+
 def test_missing_table_of_the_user_is_not_a_missing_catalog(empty_db: Database) -> None:
     with pytest.raises(errors.InvalidArgument), translate_errors():
         empty_db.execute("SELECT FROM pgtrickle_orders")
