@@ -28,9 +28,13 @@ def connection_string(address: Address | None) -> str | None:
     # Whoever gives such an address has loaded SQLAlchemy, and whoever does not need not wait for it.
     import sqlalchemy
 
-    if isinstance(address, sqlalchemy.Engine):
-        return _of_engine(address)
-    return libpq_dsn(address.render_as_string(hide_password=False))
+    given: object = address
+    if isinstance(given, sqlalchemy.Engine):
+        return _of_engine(given)
+    if isinstance(given, sqlalchemy.URL):
+        return libpq_dsn(given.render_as_string(hide_password=False))
+    hint = "Give a connection string, or a URL or engine of SQLAlchemy."
+    raise ConfigError(f"An object of type {type(given).__name__} does not name a database.", hint)
 
 
 def has_secret(dsn: str) -> bool:

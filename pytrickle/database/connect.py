@@ -8,7 +8,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from pytrickle.database.adapters import register_infinity, register_lowered
-from pytrickle.database.errors import translate_errors
+from pytrickle.database.errors import refused_login, translate_errors
 from pytrickle.database.messages import LOGIN_REFUSED
 from pytrickle.database.pooler import refuse_shared_session
 from pytrickle.database.search_path import SAFE_PATH
@@ -115,8 +115,6 @@ def _check(dsn: str) -> None:
 
 
 def _unreachable(message: str) -> ConfigError | ConnectionLost:
-    reason = message.strip().removeprefix("connection failed: ")
-    # libpq gives no SQLSTATE for a refused login, only the server's words.
-    if LOGIN_REFUSED.search(reason):
-        return ConfigError(f"The server refused the login: {reason}", "Check user, password and database name.")
-    return ConnectionLost(f"The server could not be reached: {reason}")
+    if LOGIN_REFUSED.search(message):
+        return refused_login(message)
+    return ConnectionLost(f"The server could not be reached: {message.strip().removeprefix('connection failed: ')}")

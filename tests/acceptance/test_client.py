@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import psycopg
 import pytest
@@ -9,7 +10,7 @@ import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict
 
 import pytrickle
-from pytrickle.errors import ConfigError, InvalidArgument, NotInstalled
+from pytrickle.errors import ConfigError, InvalidArgument, NotInstalled, PytrickleError
 from tests.conftest import Database
 from tests.waiting import wait_for
 
@@ -90,6 +91,28 @@ def test_a_database_is_named_by_a_url_or_an_engine_of_sqlalchemy(sales: Database
     assert pytrickle.install(engines[0]) == ()
     for engine in engines:
         engine.dispose()
+
+
+def test_a_login_that_is_refused_to_an_engine_is_a_matter_of_configuration(sales: Database) -> None:
+    engine = sqlalchemy.create_engine(_url(sales).set(database="nowhere"))
+    with pytest.raises(ConfigError, match="refused the login"):
+        pytrickle.connect(engine)
+
+
+@pytest.mark.parametrize("address", [b"postgresql://me:s3cr3t@db/shop", {"host": "db", "password": "s3cr3t"}, object()])
+def test_what_names_no_database_is_refused_and_not_repeated(address: Any) -> None:
+    with pytest.raises(ConfigError, match="does not name a database") as refused:
+        pytrickle.connect(address)
+    assert "s3cr3t" not in f"{refused.value} {refused.value.hint}"
+
+
+def test_a_value_that_never_reached_the_server_is_not_in_its_log(sales: Database) -> None:
+    values: tuple[Any, ...] = ("a\0b", {})
+    with pytrickle.connect(sales.dsn) as pt:
+        for name in values:
+            with pytest.raises(PytrickleError) as refused:
+                pt.drop_stream_table(name)
+            assert "log" not in str(refused.value.hint)
 
 
 def test_an_engine_of_another_driver_is_refused() -> None:
