@@ -27,6 +27,17 @@ COMMENT ON FUNCTION pgtrickle_private.parts_of_name(regclass) IS
     'Name and schema of a relation, each as it is, and both together, quoted as needed; without a schema its number if '
     'it no longer exists.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_name(name text) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RAISE EXCEPTION '% is no name as SQL writes it', quote_literal(name)
+        USING ERRCODE = '42602', CONSTRAINT = 'invalid_argument',
+              HINT = 'Put a name that has spaces, dots or other signs in it in double quotes, such as "My table".';
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.refuse_name(text) IS 'Raises the error for what is no name: 42602.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.relation_named(name text, search_path text) RETURNS regclass
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -43,9 +54,7 @@ BEGIN
             PERFORM pg_catalog.parse_ident(name);
         END IF;
     EXCEPTION WHEN invalid_name OR syntax_error OR invalid_parameter_value THEN
-        RAISE EXCEPTION '% is no name as SQL writes it', pg_catalog.quote_literal(name)
-            USING ERRCODE = '42602', CONSTRAINT = 'invalid_argument',
-                  HINT = 'Put a name that has spaces, dots or other signs in it in double quotes, such as "My table".';
+        PERFORM pgtrickle_private.refuse_name(name);
     END;
     RETURN relation;
 END

@@ -34,14 +34,18 @@ BEGIN
     IF name IS NULL THEN
         PERFORM refuse_value('name', NULL, 'Give the stream table a name.');
     END IF;
-    parts := parse_ident(name);
+    BEGIN
+        parts := parse_ident(name);
+    EXCEPTION WHEN invalid_parameter_value THEN
+        PERFORM refuse_name(name);
+    END;
     schema_name := CASE cardinality(parts) WHEN 1 THEN creation_schema(search_path) WHEN 2 THEN parts[1] END;
     table_name := parts[cardinality(parts)];
-    IF cardinality(parts) > 2 OR length(table_name) > 63
+    IF cardinality(parts) > 2 OR octet_length(table_name) > 63 OR octet_length(schema_name) > 63
         OR schema_name ~ '^(pg_|pgtrickle$|pgtrickle_changes$|pgtrickle_private$|pgtrickle_sinks$|pgtrickle_state$|'
             'information_schema$)'
     THEN
-        PERFORM refuse_value('name', name, 'Use name or schema.name, in a schema of your own.');
+        PERFORM refuse_value('name', name, 'Use name or schema.name, each of at most 63 bytes, in a schema of your own.');
     ELSIF schema_name IS NULL OR to_regnamespace(quote_ident(schema_name)) IS NULL THEN
         RAISE EXCEPTION 'schema % does not exist', COALESCE(quote_literal(schema_name), 'to create in')
             USING ERRCODE = '3F000', CONSTRAINT = 'invalid_argument',
