@@ -33,6 +33,14 @@ def followed(db: Database) -> Database:
     return db
 
 
+@pytest.mark.parametrize("limit", ["max_age => '0'", "max_age => '-1 day'", "max_rows => 0"])
+def test_a_limit_that_leaves_no_room_is_refused_with_a_hint(db: Database, limit: str) -> None:
+    db.execute("CREATE TABLE t (a integer)")
+    with refused("22023", hint="NULL for no limit", constraint="invalid_argument"):
+        db.execute(f"SELECT pgtrickle.create_feed('f', 't', {limit})")
+    assert db.execute("SELECT * FROM pgtrickle.feeds()") == []
+
+
 def test_only_what_the_feed_has_read_is_deleted(followed: Database) -> None:
     assert followed.value(CLEAN) == 0
     followed.execute("SELECT pgtrickle.advance_feed('f', 2)")

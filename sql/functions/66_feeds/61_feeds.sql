@@ -90,6 +90,11 @@ DECLARE
     tracked pgt_change_tracking;
 BEGIN
     PERFORM check_feed(name, relation, owner);
+    IF max_age <= interval '0' THEN
+        PERFORM refuse_value('max_age', max_age::text, 'Use more than 0, or NULL for no limit.');
+    ELSIF max_rows <= 0 THEN
+        PERFORM refuse_value('max_rows', max_rows::text, 'Use 1 or more, or NULL for no limit.');
+    END IF;
     -- Waits for a refresh under way, which records no version yet; the trigger on this row records the first one.
     UPDATE pgt_stream_tables AS t SET followed = true WHERE t.pgt_relid = relation AND NOT t.followed;
     columns := ARRAY(SELECT a.attname::text FROM pg_attribute AS a
