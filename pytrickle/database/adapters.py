@@ -1,4 +1,4 @@
-"""PostgreSQL's values that Python cannot hold: infinite dates, moments outside the years 1 to 9999, months."""
+"""PostgreSQL's values that Python cannot hold: infinity, moments outside the years 1 to 9999, months."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from psycopg.types.datetime import (
     DateLoader,
     DatetimeDumper,
     DatetimeNoTzDumper,
+    IntervalLoader,
     TimestampLoader,
     TimestamptzLoader,
 )
@@ -84,6 +85,29 @@ class _LoweredTimestamptzLoader(_InfiniteTimestamptzLoader):
         return loaded if loaded < _GREATEST else _LAST_DAY
 
 
+class _InfiniteIntervalLoader(IntervalLoader):
+    """Loads infinity, which PostgreSQL has since version 17; psycopg takes it for zero."""
+
+    def load(self, data: Buffer) -> timedelta:
+        match _INFINITE.get(bytes(data)):
+            case 1:
+                return timedelta.max
+            case -1:
+                return timedelta.min
+            case _:
+                return super().load(data)
+
+
+class _NearestIntervalLoader(_InfiniteIntervalLoader):
+    """Loads an interval that Python cannot hold as the longest of the same direction that it can."""
+
+    def load(self, data: Buffer) -> timedelta:
+        try:
+            return super().load(data)
+        except DataError:
+            return timedelta.min if bytes(data).startswith(b"-") else timedelta.max
+
+
 class _WrittenTimestamptzLoader(_InfiniteTimestamptzLoader):
     def load(self, data: Buffer) -> Any:
         text = bytes(data)
@@ -116,25 +140,29 @@ def _infinite(value: Any, greatest: Any, least: Any) -> bytes | None:
 
 
 def register_infinity(context: AdaptContext) -> None:
-    """Make the connection or cursor read and write infinite dates and timestamps.
+    """Make the connection or cursor read and write infinite dates and timestamps, and read infinite intervals.
 
     ``timestamptz 'infinity'`` is ``datetime.max`` in UTC and ``'-infinity'`` is ``datetime.min`` in UTC; ``timestamp``
-    and ``date`` likewise without a zone. psycopg alone raises DataError for them, and for what Python cannot hold.
+    and ``date`` likewise without a zone, ``interval`` as ``timedelta.max`` and ``timedelta.min``. psycopg alone raises
+    DataError for them, and for what Python cannot hold.
     """
     adapters = context.adapters
     adapters.register_loader("date", _InfiniteDateLoader)
     adapters.register_loader("timestamp", _InfiniteTimestampLoader)
     adapters.register_loader("timestamptz", _InfiniteTimestamptzLoader)
+    adapters.register_loader("interval", _InfiniteIntervalLoader)
     adapters.register_dumper(date, _InfiniteDateDumper)
     adapters.register_dumper(datetime, _InfiniteTimestamptzDumper)
 
 
 def register_lowered(context: AdaptContext) -> None:
-    """Make the connection or cursor load every ``timestamptz``: after ``register_infinity``, but never to read data.
+    """Make the connection or cursor load every ``timestamptz`` and ``interval``: never to read data.
 
-    A finite one outside the years 1 to 9999 comes as the nearest before it that Python can hold: ``datetime.min``, or
-    the beginning of the last day.
+    It comes after ``register_infinity``. A finite moment outside the years 1 to 9999 comes as the nearest before it
+    that Python can hold: ``datetime.min``, or the beginning of the last day. An interval of more than 999,999,999 days
+    comes as the longest that Python can hold.
     """
+    context.adapters.register_loader("interval", _NearestIntervalLoader)
     context.adapters.register_loader("timestamptz", _LoweredTimestamptzLoader)
 
 

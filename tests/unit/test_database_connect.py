@@ -14,6 +14,7 @@ from pytrickle.database.messages import LOGIN_REFUSED
 from pytrickle.errors import ConfigError, ConnectionLost, PytrickleError
 from pytrickle.progress import Progress
 from tests.conftest import Database
+from tests.servers import NEWEST
 
 
 def test_connection_is_autocommit_and_says_who_it_is(empty_db: Database) -> None:
@@ -60,6 +61,19 @@ def test_finite_timestamps_are_untouched(empty_db: Database, zone: timezone | No
     moment = datetime(2024, 2, 29, 12, 30, 15, 123456, tzinfo=zone)
     with connect(empty_db.dsn) as connection:
         assert connection.execute("SELECT %s", (moment,)).fetchone() == (moment,)
+
+
+def test_an_interval_that_python_has_not_is_the_longest_that_it_has(empty_db: Database) -> None:
+    with connect(empty_db.dsn) as connection:
+        for days, found in ((2147483647, timedelta.max), (-2147483648, timedelta.min)):
+            assert connection.execute(f"SELECT interval '{days} days'".encode()).fetchone() == (found,)
+
+
+@pytest.mark.parametrize("every_empty_db", (NEWEST,), indirect=True, ids="pg{}".format)
+def test_an_infinite_interval_is_not_zero(every_empty_db: Database) -> None:
+    with connect(every_empty_db.dsn) as connection:
+        row = connection.execute("SELECT interval 'infinity', interval '-infinity', interval '0'").fetchone()
+    assert row == (timedelta.max, timedelta.min, timedelta(0))
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "America/Los_Angeles"])

@@ -29,7 +29,8 @@ BEGIN
     PERFORM check_owner(caller, source, 'say what is doubtful of');
     PERFORM check_choice('on_doubt', on_doubt, 'warn', 'error');
     IF NOT max_ahead BETWEEN interval '0' AND interval '1000 years' THEN
-        PERFORM refuse_value('max_ahead', max_ahead::text, 'Use an interval of zero or more, or NULL for no limit.');
+        PERFORM refuse_value('max_ahead', max_ahead::text,
+            'Use an interval of zero to 1000 years, or NULL for no limit.');
     END IF;
     DELETE FROM pgt_watermark_checks AS c WHERE c.source_relid = source;
     INSERT INTO pgt_watermark_checks (source_relid, source_name, max_ahead, on_doubt)
