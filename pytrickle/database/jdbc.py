@@ -25,11 +25,13 @@ _ESCAPED, _BACKSLASH = re.compile(r"([\s\\])"), r"\\\1"
 class JdbcTarget:
     """Where Spark connects: ``url`` without credentials, ``properties`` with them.
 
-    The properties hold the password, so they are left out of ``repr`` and must not be logged.
+    The properties hold the password, so they are left out of ``repr`` and must not be logged. ``limits`` are settings
+    that would end a session, for an executor may compute for long between two parts of what it reads or writes.
     """
 
     url: str
     properties: Mapping[str, str] = field(repr=False)
+    limits: tuple[str, ...] = ()
 
     @property
     def host(self) -> str:
@@ -45,7 +47,7 @@ class JdbcTarget:
             return self.host == "localhost"
 
     def reading(self, statements: Iterable[str]) -> dict[str, str]:
-        """Return the properties of a session that reads texts as those were written under some settings.
+        """Return the properties of a session without limits that reads texts as those were written under some settings.
 
         Dates are always in ISO form; of intervals and money there is no such form. Only what is set otherwise than a
         server comes with is asked for, since a pooler may not know the option.
@@ -54,6 +56,7 @@ class JdbcTarget:
         if found.get("IntervalStyle") == "postgres":
             del found["IntervalStyle"]
         set_by = [f"-c {name}={_ESCAPED.sub(_BACKSLASH, value)}" for name, value in found.items()]
+        set_by += [f"-c {name}=0" for name in self.limits]
         options = " ".join([*filter(None, [self.properties.get("options")]), *set_by])
         return {**self.properties, **({"options": options} if options else {})}
 
@@ -81,7 +84,11 @@ def jdbc_target(connection: psycopg.Connection) -> JdbcTarget:
     properties["currentSchema"] = SAFE_PATH
     if info.password:
         properties["password"] = info.password
-    return JdbcTarget(f"jdbc:postgresql://{host}:{info.port}/{quote(info.dbname, safe='')}", properties)
+    limits = (
+        "idle_in_transaction_session_timeout",
+        *(["transaction_timeout"] if info.server_version >= 170000 else []),
+    )
+    return JdbcTarget(f"jdbc:postgresql://{host}:{info.port}/{quote(info.dbname, safe='')}", properties, limits)
 
 
 def current_target(connection: psycopg.Connection, dsn: str) -> JdbcTarget:

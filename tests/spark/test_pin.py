@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from time import sleep
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import pytrickle
@@ -47,6 +50,23 @@ def test_read_sees_the_snapshot_and_only_because_of_the_fetch_size(
         _change(numbers)
         frame = _reader(spark, numbers, snapshot, fetch_size=fetch_size).read(f"SELECT id FROM ({ROWS}) AS r")
         assert _ids(frame) == set(seen)
+
+
+def _slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        sleep(0.6)
+        yield batch
+
+
+def test_a_task_may_compute_for_long_between_two_parts_of_what_it_reads(numbers: Database, spark: SparkSession) -> None:
+    numbers.execute(f"ALTER DATABASE {numbers.connect().info.dbname} SET idle_in_transaction_session_timeout = '300ms'")
+    with exported_snapshot(numbers.dsn) as snapshot:
+        frame = _reader(spark, numbers, snapshot, fetch_size="100").read("SELECT id FROM public.numbers")
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "400")
+        try:
+            assert _ids(frame.mapInArrow(_slowly, frame.schema)) == set(range(1, 1001))
+        finally:
+            spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
 
 
 def test_every_partition_of_a_parallel_read_sees_the_snapshot(numbers: Database, spark: SparkSession) -> None:

@@ -1,5 +1,6 @@
 """The JDBC address of a libpq connection."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -9,6 +10,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from pytrickle.database import connect, current_target, jdbc_target
 from pytrickle.database.jdbc_tls import tls_properties
 from tests.conftest import Database
+from tests.servers import NEWEST, OLDEST, Server
 
 
 def _resolved(dsn: str) -> tuple[str, dict[str, str]]:
@@ -89,3 +91,12 @@ def test_system_certificates_mean_java_s_own(empty_db: Database) -> None:
 def test_direct_negotiation_of_tls_is_the_driver_s_as_well() -> None:
     given = {"sslmode": "require", "sslnegotiation": "direct"}
     assert given["sslnegotiation"] == tls_properties(given, Path("/nowhere"), through_socket=False)["sslNegotiation"]
+
+
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+def test_sessions_of_spark_may_idle_while_it_computes(servers: Callable[[int], Server], version: int) -> None:
+    limits = ["idle_in_transaction_session_timeout", *(["transaction_timeout"] if version >= 17 else [])]
+    with psycopg.connect(servers(version).dsn()) as connection:
+        target = jdbc_target(connection)
+    assert target.reading(())["options"] == " ".join(f"-c {name}=0" for name in limits)
+    assert list(target.limits) == limits

@@ -58,7 +58,8 @@ class PinnedReader:
             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
             f"SET TRANSACTION SNAPSHOT '{self.snapshot}'",
         ]
-        return [*pin, *self.settings, *planner]
+        unlimited = [f"SET LOCAL {name} = 0" for name in self.target.limits]
+        return [*pin, *unlimited, *self.settings, *planner]
 
 
 def _table(query: str) -> str:
