@@ -159,14 +159,15 @@ def source(asked: Asked) -> Shown:
     relations = {row.relation: row for row in asked.report(read_reports.relations)}
     metrics = {row.source: row for row in asked.report(read_reports.watermark_metrics)}
     marks = {row.source: row for row in asked.seen.status.watermarks}
-    if name not in relations and name not in metrics:
+    gates = {row.source: row for row in asked.seen.status.gates}
+    if not any(name in known for known in (relations, metrics, gates)):
         raise Missing
     is_time = name not in marks or marks[name].batch is None
     return {
         "name": name,
         "mark": marks.get(name),
         "metrics": metrics.get(name),
-        "gate": next((each for each in asked.seen.status.gates if each.source == name), None),
+        "gate": gates.get(name),
         "groups": relations[name].watermark_groups if name in relations else (),
         "read_by": sorted(each.relation for each in relations.values() if name in each.reads),
         "newest": asked.report(lambda c: read_reports.newest_advances(c, name, ADVANCES)),

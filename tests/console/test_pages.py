@@ -91,6 +91,15 @@ def test_the_graph_leads_to_what_it_shows(site: TestClient) -> None:
     assert set(re.findall(r"node is-(\w+)", drawn[0])) == {"source", "ok", "gated", "error"}
 
 
+def test_a_gated_source_has_its_page_also_where_nothing_else_is_known_of_it(db: Database) -> None:
+    db.execute("CREATE TABLE returns (id int)")
+    db.execute("SELECT pgtrickle.gate_source('returns', 'a reload')")
+    with console(db.dsn) as site:
+        assert "/source?name=public.returns" in site.get("/").text
+        page = site.get("/source?name=public.returns")
+    assert page.status_code == 200 and "a reload" in page.text
+
+
 def test_ten_thousand_refreshes_are_read_page_by_page_each_once(site: TestClient, shop: Database) -> None:
     known = [at for (at,) in shop.execute(HISTORY)]
     assert len(known) > 10_000
