@@ -1,9 +1,18 @@
 """Stream tables for plain PostgreSQL: refreshed differentially by Spark, gated by watermarks."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytrickle import errors
 from pytrickle.config import Settings
+
+if TYPE_CHECKING:
+    # What is loaded when it is first asked for has its types all the same.
+    from pytrickle.client.client import Client, as_of, connect, install
+    from pytrickle.compute.spark.builder import configure_spark_with_pytrickle
+    from pytrickle.definitions.decorator import stream_table
+    from pytrickle.inspect.as_of import AsOf
+    from pytrickle.inspect.verify import VerifyResult
+    from pytrickle.refresh.values import RefreshResult
 
 __all__ = [
     "AsOf",

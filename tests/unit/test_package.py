@@ -1,5 +1,6 @@
 """What is distributed is complete."""
 
+import ast
 import subprocess
 import sys
 import zipfile
@@ -64,3 +65,15 @@ def test_checkout_reads_its_live_sql() -> None:
 def test_exports_are_sorted_and_there() -> None:
     assert pytrickle.__all__ == sorted(pytrickle.__all__, key=str)
     assert all(getattr(pytrickle, name) is not None for name in pytrickle.__all__)
+
+
+def test_what_is_loaded_when_it_is_first_asked_for_has_its_type_before() -> None:
+    tree = ast.parse(Path(pytrickle.__file__).read_text(encoding="utf-8"))
+    told = [statement for node in tree.body if isinstance(node, ast.If) for statement in node.body]
+    found = {
+        name.name: statement.module
+        for statement in told
+        if isinstance(statement, ast.ImportFrom)
+        for name in statement.names
+    }
+    assert found == pytrickle._HOMES
