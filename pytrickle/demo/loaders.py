@@ -78,7 +78,6 @@ def load_order_lines(connection: psycopg.Connection, shop: Shop, after: datetime
 
 def run_loader(dsn: str, load: Load, shop: Shop, pace: Pace, stop: Event) -> None:
     """Load at the given pace until `stop` is set; this is the whole life of a loader process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's affair: it sets `stop`
     with connect(dsn, role=f"demo/{load.__name__}") as connection:
         for number in count(1):
             if stop.wait(max(0.0, (shop.opened_at + pace.landed(number) - datetime.now(UTC)).total_seconds())):
@@ -103,8 +102,9 @@ def running_loaders(dsn: str, shop: Shop) -> Iterator[Callable[[], None]]:
         if any(loader.exitcode for loader in loaders):
             raise PytrickleError("A loader of the demo failed.", "Its own error is printed above.")
 
-    for loader in loaders:
-        loader.start()
+    with _ctrl_c_kept_back():
+        for loader in loaders:
+            loader.start()
     try:
         yield check
     finally:
@@ -113,3 +113,16 @@ def running_loaders(dsn: str, shop: Shop) -> Iterator[Callable[[], None]]:
             loader.join(timeout=10)
             if loader.is_alive():
                 loader.terminate()
+
+
+@contextmanager
+def _ctrl_c_kept_back() -> Iterator[None]:
+    """Start processes that Ctrl-C never reaches, not even while they load: it is ours, and we set `stop`.
+
+    They inherit what is blocked here. What comes meanwhile reaches us at the end of the block.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -28,7 +28,7 @@ class Scene:
     @property
     def time(self) -> str:
         """Say how long it goes on."""
-        return f"{self.left.total_seconds():3.0f} s to go" if self.left else "Starting the refresher …"
+        return f"{self.left.total_seconds():3.0f} s to go" if self.left else "Starting the refresher"
 
 
 def live_view(scene: Scene) -> Group:

@@ -1,7 +1,11 @@
 """The demo's loaders: a load and the advance of its watermark are seen together, and a process of each does it."""
 
+import re
+import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from multiprocessing import active_children
+from pathlib import Path
 from time import monotonic, sleep
 
 import psycopg
@@ -58,6 +62,15 @@ def test_both_processes_load_until_they_are_told_to_stop(db: Database, connectio
             sleep(0.05)
     sources = [source for source, _ in connection.execute(WATERMARKS)]
     assert sources == ["pytrickle_demo.order_lines", "pytrickle_demo.orders"]
+
+
+def test_no_loader_is_reached_by_ctrl_c_from_its_first_moment(db: Database) -> None:
+    with running_loaders(db.dsn, Shop(OPENED)):
+        started = active_children()
+        blocked = [re.search(r"SigBlk:\s*(\w+)", Path(f"/proc/{one.pid}/status").read_text()) for one in started]
+        assert len(started) == 2
+        assert all(found and int(found[1], 16) >> signal.SIGINT - 1 & 1 for found in blocked)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_a_loader_that_died_is_noticed(db: Database, capfd: pytest.CaptureFixture[str]) -> None:
