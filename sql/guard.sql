@@ -11,7 +11,7 @@ BEGIN
             WHERE n.nspname IN ('pgtrickle', 'pgtrickle_changes', 'pgtrickle_private', 'pgtrickle_sinks',
                 'pgtrickle_state'))
         SELECT format('the schema %I belongs to %I', o.nspname, pg_get_userbyid(o.nspowner)) AS what,
-            o.nspowner AS owner, current_user::regrole::oid AS wanted
+            o.nspowner AS owner, to_regrole(quote_ident(current_user))::oid AS wanted
         FROM ours AS o
         UNION ALL
         -- Who may create in the database may put an extension into any schema, if a superuser calls the extension

@@ -6,6 +6,8 @@ import json
 import socket
 
 import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
 
 from pytrickle.catalog import install as migrate
 from tests.commands import commands
@@ -18,6 +20,20 @@ def test_install_says_what_it_applied_and_is_idempotent(every_empty_db: Database
     assert (first.exit_code, first.stdout.count("Applied ")) == (0, len(migrate.scripts()))
     assert run("install").stdout == "The catalog is up to date.\n"
     assert json.loads(run("install", "--json").stdout) == {"applied": []}
+
+
+@pytest.mark.parametrize("name", ["Loader", "etl-user", "me@example.com"])
+def test_a_role_whose_name_needs_quotes_installs_upgrades_and_is_healthy(empty_db: Database, name: str) -> None:
+    role = empty_db.create_role(name)
+    empty_db.execute(f'GRANT CREATE ON DATABASE {empty_db.value("SELECT current_database()")} TO "{role}"')
+    run = commands(make_conninfo(empty_db.dsn, user=role))
+    assert run("install").exit_code == 0
+    assert run("install").stdout == "The catalog is up to date.\n"
+    with empty_db.connect() as connection:
+        connection.execute("UPDATE pgtrickle.pgt_schema_version SET checksum = 'of before' WHERE name = 'functions'")
+    assert run("install").stdout == "Applied functions.\n"
+    found = {line["name"]: line["ok"] for line in json.loads(run("doctor", "--json").stdout)}
+    assert found["rights"] and found["ownership"]
 
 
 def test_the_printed_sql_installs_the_same_catalog(empty_db: Database) -> None:

@@ -42,10 +42,10 @@ def check_extension(connection: Connection) -> Check:
 
 def check_rights(connection: Connection) -> Check:
     """Check that the role owns the catalog or, where there is none yet, may create it."""
-    role = _value(connection, "SELECT current_user::regrole::text")
+    role = _value(connection, "SELECT quote_ident(current_user)")
     owner = _value(connection, "SELECT nspowner::regrole::text FROM pg_namespace WHERE nspname = 'pgtrickle'")
     if owner is not None:
-        if _value(connection, "SELECT pg_has_role(%s::regrole, 'USAGE')", owner):
+        if _value(connection, "SELECT pg_has_role(to_regrole(%s), 'USAGE')", owner):
             return ok("rights", f"{role} may maintain the catalog, which {owner} owns")
         remedy = f"Connect as {owner}, or have it granted by: GRANT {owner} TO {role}."
         return problem("rights", f"{role} may not maintain the catalog, which {owner} owns", remedy)
