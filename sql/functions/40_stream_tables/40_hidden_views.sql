@@ -45,7 +45,8 @@ BEGIN
         OR schema_name ~ '^(pg_|pgtrickle$|pgtrickle_changes$|pgtrickle_private$|pgtrickle_sinks$|pgtrickle_state$|'
             'information_schema$)'
     THEN
-        PERFORM refuse_value('name', name, 'Use name or schema.name, each of at most 63 bytes, in a schema of your own.');
+        PERFORM refuse_value(
+            'name', name, 'Use name or schema.name, each of at most 63 bytes, in a schema of your own.');
     ELSIF schema_name IS NULL OR to_regnamespace(quote_ident(schema_name)) IS NULL THEN
         RAISE EXCEPTION 'schema % does not exist', COALESCE(quote_literal(schema_name), 'to create in')
             USING ERRCODE = '3F000', CONSTRAINT = 'invalid_argument',
