@@ -14,6 +14,7 @@ import psycopg
 import pytest
 from _pytest.doctest import DoctestModule
 from psycopg import sql
+from psycopg.pq import ExecStatus
 
 from pytrickle.catalog import install as migrate
 from pytrickle.database.adapters import register_infinity
@@ -91,11 +92,11 @@ class Database:
         return connection
 
     def execute(self, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
-        """Run one statement in its own transaction; return its rows, or nothing where it has none."""
+        """Run one statement in its own transaction; return its rows, also those without columns, or nothing."""
         if not self._own or self._own[-1].closed:
             self._own.append(self.connect())
         cursor = self._own[-1].execute(query, parameters or None)
-        return cursor.fetchall() if cursor.description else []
+        return cursor.fetchall() if cursor.pgresult and cursor.pgresult.status == ExecStatus.TUPLES_OK else []
 
     def value(self, query: str, *parameters: Any) -> Any:
         """Run one statement; return the first column of its only row."""

@@ -38,6 +38,7 @@ CREATE OR REPLACE TRIGGER check_frontier BEFORE UPDATE OF frontier ON pgtrickle.
     FOR EACH ROW WHEN (NEW.source_type <> 'UNCAPTURED' AND (NEW.frontier).snapshot IS NOT NULL
                        AND NEW.frontier::text IS DISTINCT FROM OLD.frontier::text)
     EXECUTE FUNCTION pgtrickle_private.check_frontier();
+ALTER TABLE pgtrickle.pgt_dependencies ENABLE ALWAYS TRIGGER check_frontier;
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.pinned_cuts(source regclass, cleaned pgtrickle.cut[])
     RETURNS pgtrickle.cut[]

@@ -71,6 +71,7 @@ COMMENT ON FUNCTION pgtrickle_private.name_sources() IS 'Keeps the names and own
 
 CREATE OR REPLACE TRIGGER name_sources BEFORE INSERT OR UPDATE
     ON pgtrickle.pgt_watermark_groups FOR EACH ROW EXECUTE FUNCTION pgtrickle_private.name_sources();
+ALTER TABLE pgtrickle.pgt_watermark_groups ENABLE ALWAYS TRIGGER name_sources;
 
 CREATE OR REPLACE FUNCTION pgtrickle.forget_source(source text) RETURNS integer
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

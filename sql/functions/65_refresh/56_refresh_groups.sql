@@ -89,3 +89,4 @@ COMMENT ON FUNCTION pgtrickle_private.leave_refresh_groups() IS
 
 CREATE OR REPLACE TRIGGER leave_refresh_groups AFTER DELETE ON pgtrickle.pgt_stream_tables
     FOR EACH ROW EXECUTE FUNCTION pgtrickle_private.leave_refresh_groups();
+ALTER TABLE pgtrickle.pgt_stream_tables ENABLE ALWAYS TRIGGER leave_refresh_groups;

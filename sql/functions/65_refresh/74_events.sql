@@ -60,3 +60,4 @@ CREATE OR REPLACE TRIGGER tell_of_change AFTER UPDATE ON pgtrickle.pgt_stream_ta
     WHEN (OLD.status <> NEW.status OR OLD.paused <> NEW.paused OR OLD.fuse_blown_at IS DISTINCT FROM NEW.fuse_blown_at
         OR OLD.reinitialize_reason IS DISTINCT FROM NEW.reinitialize_reason)
     EXECUTE FUNCTION pgtrickle_private.tell_of_change();
+ALTER TABLE pgtrickle.pgt_stream_tables ENABLE ALWAYS TRIGGER tell_of_change;

@@ -57,3 +57,4 @@ COMMENT ON FUNCTION pgtrickle_private.tell_of_refresh() IS
 
 CREATE OR REPLACE TRIGGER tell_of_refresh AFTER INSERT
     ON pgtrickle.pgt_refresh_history FOR EACH ROW EXECUTE FUNCTION pgtrickle_private.tell_of_refresh();
+ALTER TABLE pgtrickle.pgt_refresh_history ENABLE ALWAYS TRIGGER tell_of_refresh;
