@@ -147,6 +147,9 @@ def test_a_backslash_of_a_query_is_one_whatever_the_roles_default(shop: Shop) ->
     assert found == [(rf"{item}a\\b",) for item in "abc"]
 
 
+SETS = ("SET ", "RESET ", "BEGIN", "SELECT pg_catalog.set_config(")
+
+
 def test_no_statement_of_a_tick_follows_the_path_of_the_refresher(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, (query, _) in QUERIES.items():
         shop.client.create_stream_table(name, query)
@@ -155,9 +158,9 @@ def test_no_statement_of_a_tick_follows_the_path_of_the_refresher(shop: Shop, mo
 
     def spied(self: Any, query: Any, *arguments: Any, **options: Any) -> Any:
         text = query.as_string(self) if isinstance(query, Composable) else str(query)
-        # Transactions begin with the path of their session; what only sets something calls nothing.
+        # Transactions begin with the path of their session; what only sets something calls nothing, or by its schema.
         idle = self.connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-        if idle and not text.lstrip("b'\"").startswith(("SET ", "RESET ", "BEGIN")):
+        if idle and not text.lstrip("b'\"").startswith(SETS):
             with psycopg.Cursor(self.connection) as beside:
                 execute(beside, "SELECT pg_catalog.current_schemas(false)")
                 if {"open", "public"} & set((beside.fetchone() or ([],))[0]):
