@@ -3,6 +3,7 @@
 import pytest
 
 from tests.conftest import Database
+from tests.repeats import on_both_servers
 from tests.sql.checks import assert_replays, logged, remember, replays_each
 
 PARTITIONED = """
@@ -70,6 +71,52 @@ def test_changes_below_a_sub_partitioned_table_replay(db: Database, source: str)
 def test_a_row_that_moves_is_one_row_less_and_one_more(db: Database) -> None:
     build(db, PARTITIONED, "events")
     db.execute("UPDATE events SET day = 12 WHERE id = 5")
+    assert logged(db, "events", "id, day") == [(-1, 5, 5), (1, 5, 12)]
+
+
+MERGE = "MERGE INTO {target} AS e USING generate_series(3, 99) AS s (id) ON s.id = e.id AND e.day < 30 "
+MOVE, CHANGE = "WHEN MATCHED THEN UPDATE SET day = (e.day + 7) % 30 ", "WHEN MATCHED THEN UPDATE SET note = 'm' "
+INSERT = "WHEN NOT MATCHED THEN INSERT VALUES (s.id, 1, 'n') "
+DELETE = "WHEN MATCHED AND e.id % 4 = 0 THEN DELETE "
+GAP = "events{} had rows moved between its partitions by MERGE"
+
+
+@on_both_servers
+@pytest.mark.parametrize("actions", [MOVE, INSERT + MOVE, DELETE + MOVE])
+def test_rows_that_merge_moves_unseen_are_a_gap(every_db: Database, actions: str) -> None:
+    build(every_db, PARTITIONED, "events")
+    every_db.execute(MERGE.format(target="events") + actions)
+    assert every_db.value("SELECT pgtrickle.capture_problem('events')") == "public." + GAP.format("")
+
+
+@on_both_servers
+def test_changes_of_partitioned_tables_that_capture_sees_are_no_gap(every_db: Database) -> None:
+    build(every_db, PARTITIONED, "events")
+    update, upsert = "UPDATE events SET day = (day + 7) % 30", "INSERT INTO events VALUES (1, 1) ON CONFLICT DO NOTHING"
+    seen = [CHANGE, INSERT + CHANGE, DELETE + CHANGE, INSERT + DELETE + CHANGE, INSERT + DELETE + MOVE]
+    for change in (*(MERGE.format(target="events") + each for each in seen), update, upsert, "DELETE FROM events_deep"):
+        every_db.execute(change)
+        assert_replays(every_db, "events", COLUMNS)
+        assert every_db.value("SELECT pgtrickle.capture_problem('events')") is None
+        every_db.execute("INSERT INTO events SELECT i, i, 'n' || i FROM generate_series(1, 29) AS i")
+
+
+def test_rows_that_merge_moves_below_a_partition_are_a_gap_of_what_reads_all(db: Database) -> None:
+    build(db, PARTITIONED + "CREATE TABLE events_deep_2 PARTITION OF events_deep DEFAULT;\n", "events")
+    db.execute("SELECT pgtrickle.create_stream_table('deep', 'SELECT id, day FROM events_deep')")
+    db.execute(MERGE.format(target="events_deep") + "WHEN MATCHED THEN UPDATE SET day = day + 10")
+    assert db.value("SELECT pgtrickle.capture_problem('events')") == "public." + GAP.format("_deep")
+    assert db.value("SELECT pgtrickle.capture_problem('events_deep')") is None
+    assert logged(db, "events_deep", "id, day")[-1] == (1, 29, 39)
+
+
+def test_a_move_that_is_rolled_back_is_no_gap(db: Database) -> None:
+    build(db, PARTITIONED, "events")
+    with db.connect() as connection, connection.transaction():
+        with connection.transaction(force_rollback=True):
+            connection.execute((MERGE.format(target="events") + MOVE).encode())
+        connection.execute("UPDATE events SET day = 12 WHERE id = 5")
+    assert db.value("SELECT pgtrickle.capture_problem('events')") is None
     assert logged(db, "events", "id, day") == [(-1, 5, 5), (1, 5, 12)]
 
 

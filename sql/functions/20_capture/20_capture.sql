@@ -95,6 +95,7 @@ DECLARE
     temporary CONSTANT text := temporary_guard(source);
     new_part CONSTANT text := new_part_guard(source);
     truncated CONSTANT text := truncated_guard(source);
+    moves CONSTANT boolean := may_move_rows(source, capture_mode(source));
     template CONSTANT text := $template$
 #variable_conflict use_column%6$s
 DECLARE
@@ -114,7 +115,8 @@ END
 $template$;
 BEGIN
     function_name := format('capture_%s', source::oid);
-    body := format(template, lsn, head, item, 'pgt_old', 'pgt_new', lists.note, guard, temporary, truncated, new_part);
+    body := format(template, lsn, head, item, 'pgt_old', 'pgt_new', lists.note,
+        CASE WHEN moves THEN moved_guard(source) ELSE '' END || guard, temporary, truncated, new_part);
     RETURN NEXT;
     function_name := format('capture_row_%s', source::oid);
     body := format(template, lsn, head, item, '(SELECT OLD.*)', '(SELECT NEW.*)', lists.note, guard, '', truncated,
@@ -142,6 +144,11 @@ $template$,
             || '%s AS n',
         lsn, source::oid, source::oid);
     RETURN NEXT;
+    IF moves THEN
+        function_name := format('capture_moved_%s', source::oid);
+        body := moved_function(source);
+        RETURN NEXT;
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_functions(regclass, text, text[]) IS
@@ -159,7 +166,7 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT c.oid, format('pgtrickle_%s_%s', t.event, source::oid), t.definition, t.function_name || source::oid,
-           t.event = 'row' AND c.oid <> source AND c.relispartition, t.fires::"char"
+           t.event IN ('row', 'in', 'out') AND c.oid <> source AND c.relispartition, t.fires::"char"
     FROM pg_class AS c CROSS JOIN (VALUES
         ('statement', 'insert', 'AFTER INSERT', 'REFERENCING NEW TABLE AS pgt_new FOR EACH STATEMENT', 'capture_', 'O'),
         ('statement', 'update', 'AFTER UPDATE',
@@ -169,12 +176,15 @@ BEGIN
         ('statement', 'row', 'AFTER INSERT OR UPDATE OR DELETE', 'FOR EACH ROW', 'capture_row_', 'R'),
         ('row', 'row', 'AFTER INSERT OR UPDATE OR DELETE', 'FOR EACH ROW', 'capture_row_', 'A'),
         (capture_triggers.mode, 'truncate', 'BEFORE TRUNCATE', 'FOR EACH STATEMENT', 'capture_truncate_', 'A')
+        UNION ALL SELECT capture_triggers.mode, m.event, m.timing, m.clause, 'capture_moved_', 'O'
+        FROM moving_triggers(source) AS m WHERE may_move_rows(source, capture_triggers.mode)
     ) AS e(mode, event, timing, clause, function_name, fires)
     CROSS JOIN LATERAL (
         SELECT e.event, e.function_name, e.fires, format('%s ON %s %s', e.timing, c.oid::regclass, e.clause)
     ) AS t(event, function_name, fires, definition)
     WHERE c.oid = ANY (capture_relations(source)) AND e.mode = capture_triggers.mode
-        AND (e.event <> 'truncate' OR c.relkind <> 'p');
+        AND (e.event <> 'truncate' OR c.relkind <> 'p')
+        AND (e.event NOT IN ('inserting', 'moving') OR c.relkind = 'p');
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_triggers(regclass, text) IS

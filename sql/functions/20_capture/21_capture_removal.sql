@@ -14,7 +14,7 @@ BEGIN
     FOR capture_function IN
         SELECT oid FROM pg_proc WHERE pronamespace = 'pgtrickle_changes'::regnamespace
             AND proname IN (format('capture_%s', source::oid), format('capture_row_%s', source::oid),
-                format('capture_truncate_%s', source::oid))
+                format('capture_truncate_%s', source::oid), format('capture_moved_%s', source::oid))
     LOOP
         EXECUTE format('DROP FUNCTION %s CASCADE', capture_function);
     END LOOP;

@@ -1,0 +1,113 @@
+-- Rows that MERGE moves to another partition: PostgreSQL puts them into the transition tables of no UPDATE, but into
+-- those of a DELETE and of an INSERT, for which it only runs triggers if the MERGE has such actions too. So while a
+-- statement updates, the first row that leaves a partition and the first one that enters one are looked for in the
+-- transition tables: either all such rows are there, or none is.
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.may_move_rows(source regclass, mode text) RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT mode = 'statement' AND EXISTS (SELECT FROM pg_class AS c WHERE c.oid = source AND c.relkind = 'p')
+$$;
+COMMENT ON FUNCTION pgtrickle_private.may_move_rows(regclass, text) IS
+    'Whether statements may move rows of the source between partitions, and it is captured by transition tables.';
+
+-- The conditions keep PostgreSQL from calling the function: for statements always, and for rows unless some may move.
+CREATE OR REPLACE FUNCTION pgtrickle_private.moving_triggers(source regclass)
+    RETURNS TABLE (event text, timing text, clause text)
+    LANGUAGE sql IMMUTABLE ROWS 4 SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT e.event, e.timing, format(e.clause, source::oid)
+    FROM (VALUES
+        ('inserting', 'BEFORE INSERT', $when$FOR EACH STATEMENT
+            WHEN (pg_catalog.set_config('pgtrickle.inserting_%1$s', '1', true) IS NULL)$when$),
+        ('moving', 'BEFORE UPDATE', $when$FOR EACH STATEMENT WHEN (pg_catalog.set_config('pgtrickle.moving_%1$s', CAST(
+            1 + CAST('0' || COALESCE(pg_catalog.current_setting('pgtrickle.moving_%1$s', true), '') AS integer)
+            AS text), true) IS NULL)$when$),
+        ('in', 'AFTER INSERT', $when$FOR EACH ROW WHEN (
+            COALESCE(pg_catalog.current_setting('pgtrickle.moving_%1$s', true), '') <> ''
+            AND pg_catalog.current_setting('pgtrickle.inserting_%1$s', true) IS DISTINCT FROM '1')$when$),
+        ('out', 'AFTER DELETE', $when$FOR EACH ROW WHEN (
+            pg_catalog.current_setting('pgtrickle.moving_%1$s', true) <> '')$when$)
+    ) AS e(event, timing, clause)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.moving_triggers(regclass) IS
+    'Triggers that notice which statements update a partitioned table, and which rows leave and enter partitions then.';
+
+-- Partitions may have their columns in another order. A cast to JSON could run somebody's function.
+CREATE OR REPLACE FUNCTION pgtrickle_private.row_by_name(relation regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT format('CAST(ROW(%s) AS text)', string_agg(format('n.%I', a.attname), ', ' ORDER BY a.attname))
+    FROM pg_attribute AS a
+    WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> 'v'
+$$;
+COMMENT ON FUNCTION pgtrickle_private.row_by_name(regclass) IS
+    'The text of a row n of a relation, with its columns in the order of their names.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.moved_function(source regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT replace($template$
+DECLARE
+    setting CONSTANT text := format('pgtrickle.moved_%s_{source}', CASE TG_OP WHEN 'INSERT' THEN 'in' ELSE 'out' END);
+    written CONSTANT text := 'SELECT %s FROM (SELECT ($1).*) AS n';
+    moved text;
+BEGIN
+    IF TG_LEVEL = 'ROW' AND COALESCE(current_setting(setting, true), '') = '' THEN
+        IF TG_OP = 'INSERT' THEN
+            EXECUTE format(written, pgtrickle_private.row_by_name(TG_RELID)) INTO moved USING NEW;
+        ELSE
+            EXECUTE format(written, pgtrickle_private.row_by_name(TG_RELID)) INTO moved USING OLD;
+        END IF;
+        PERFORM set_config(setting, moved, true);
+    END IF;
+    RETURN NULL;
+END
+$template$, '{source}', source::oid::text)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.moved_function(regclass) IS
+    'The body of the trigger function that keeps the first row that left a partition, and the first that entered one.';
+
+-- A statement that names a partition without partitions moves nothing.
+CREATE OR REPLACE FUNCTION pgtrickle_private.moved_guard(source regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT replace(replace($template$IF TG_RELID IN ({divided}) THEN
+        DECLARE
+            moved_out CONSTANT text := COALESCE(current_setting('pgtrickle.moved_out_{source}', true), '');
+            moved_in CONSTANT text := COALESCE(current_setting('pgtrickle.moved_in_{source}', true), '');
+            look CONSTANT text := 'SELECT EXISTS (SELECT FROM %s AS n WHERE %s = $1)';
+            found_out boolean := moved_out = '';
+            found_in boolean := moved_in = ''
+                OR COALESCE(current_setting('pgtrickle.inserting_{source}', true), '') = '1';
+        BEGIN
+            IF TG_OP = 'INSERT' THEN
+                PERFORM set_config('pgtrickle.inserting_{source}', '', true);
+            ELSIF NOT found_out THEN
+                EXECUTE format(look, 'pgt_old', pgtrickle_private.row_by_name(TG_RELID)) INTO found_out USING moved_out;
+                IF found_out OR TG_OP = 'UPDATE' THEN
+                    PERFORM set_config('pgtrickle.moved_out_{source}', '', true);
+                END IF;
+            END IF;
+            IF TG_OP = 'UPDATE' THEN
+                PERFORM set_config('pgtrickle.moving_{source}', COALESCE(CAST(NULLIF(
+                    CAST('0' || current_setting('pgtrickle.moving_{source}', true) AS integer) - 1, 0) AS text), ''),
+                    true);
+                IF NOT found_in THEN
+                    EXECUTE format(look, 'pgt_new', pgtrickle_private.row_by_name(TG_RELID))
+                        INTO found_in USING moved_in;
+                    PERFORM set_config('pgtrickle.moved_in_{source}', '', true);
+                END IF;
+                IF NOT (found_out AND found_in) THEN
+                    PERFORM pgtrickle_private.note_capture_gap({source}, TG_RELID,
+                        'had rows moved between its partitions by MERGE');
+                END IF;
+            END IF;
+        END;
+    END IF;
+    $template$, '{source}', source::oid::text), '{divided}', (
+        SELECT string_agg(c.oid::text, ', ' ORDER BY c.oid) FROM pg_class AS c
+        WHERE c.oid = ANY (pgtrickle_private.capture_relations(source)) AND c.relkind = 'p'))
+$$;
+COMMENT ON FUNCTION pgtrickle_private.moved_guard(regclass) IS
+    'The statement by which a capture function notes a gap where rows were moved that its transition tables lack.';
