@@ -14,6 +14,7 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 
+from pytrickle.cli.show.columns import columns
 from pytrickle.config import EngineName
 from pytrickle.demo import run
 from pytrickle.demo.screen import Scene, live_view
@@ -29,11 +30,11 @@ def main(engine: EngineName) -> None:
     scenes: list[Scene] = []
 
     @contextmanager
-    def keeping(progress: Console) -> Iterator[Callable[[Scene], None]]:
+    def keeping(screen: run.Screen) -> Iterator[Callable[[Scene], None]]:
         yield scenes.append
 
     run._display = keeping
-    run.run_demo(None, timedelta(seconds=45), False, engine)
+    run.run_demo(None, timedelta(seconds=45), False, columns, engine)
     chosen = next(scene for scene in reversed(scenes) if len(scene.jobs) > 6 and out_of_step(scene))
     PICTURE.write_text(drawn(chosen), encoding="utf-8")
 
@@ -47,7 +48,7 @@ def out_of_step(scene: Scene) -> bool:
 def drawn(scene: Scene) -> str:
     """Draw a scene as a terminal shows it."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
-    console.print(live_view(scene))
+    console.print(live_view(scene, columns))
     return console.export_svg(title="pytrickle demo", theme=MONOKAI, code_format=FRAME, unique_id="demo")
 
 

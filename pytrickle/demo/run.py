@@ -23,7 +23,7 @@ from pytrickle.demo.checks import Observer, Tally, broken_promises, proves_nothi
 from pytrickle.demo.jobs import Job, job_of
 from pytrickle.demo.loaders import running_loaders
 from pytrickle.demo.reports import MODES, create_reports, drop_reports, report_name
-from pytrickle.demo.screen import Scene, live_view, plain_lines, summary
+from pytrickle.demo.screen import MakeTable, Scene, live_view, plain_lines, summary
 from pytrickle.demo.server import postgres_server
 from pytrickle.demo.shop import Shop
 from pytrickle.refresh.values import RefreshResult
@@ -50,25 +50,36 @@ class Outcome:
         return broken_promises(self.tallies, self.verified, self.failures)
 
 
-def run_demo(dsn: str | None, duration: timedelta, json: bool, engine: EngineName = EngineName.SPARK) -> int:
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Where the demo shows what goes on, and what makes its tables."""
+
+    console: Console
+    columns: MakeTable
+
+
+def run_demo(
+    dsn: str | None, duration: timedelta, json: bool, columns: MakeTable, engine: EngineName = EngineName.SPARK
+) -> int:
     """Play the e-commerce case for `duration` after the first refresh, and return the exit code.
 
     It goes on for up to a minute longer where it has not shown yet what it is to show.
 
     Without `dsn` it runs on an embedded PostgreSQL that is gone afterwards; with one, in the schema pytrickle_demo of
     that database, which is dropped afterwards. With `json` the result is written to standard output as JSON and all
-    progress to standard error. The exit code is 1 if a guarantee was broken or the demo proved nothing, else 0.
+    progress to standard error. `columns` makes the tables. The exit code is 1 if a guarantee was broken or the demo
+    proved nothing, else 0.
     """
     progress = Console(stderr=json)
     with _signals_as_interrupts(), ExitStack() as stack:
         if dsn is None:
             progress.print("Starting an embedded PostgreSQL …")
             dsn = stack.enter_context(postgres_server()).dsn
-        outcome = _play(dsn, duration, progress, engine)
+        outcome = _play(dsn, duration, Screen(progress, columns), engine)
     if json:
         Console().print_json(data=as_json(outcome))
     else:
-        progress.print(summary(outcome.tallies, outcome.refreshes, outcome.verified))
+        progress.print(summary(columns, outcome.tallies, outcome.refreshes, outcome.verified))
     for sentence in outcome.broken:
         progress.print(f"BROKEN: {sentence}.", style="bold red")
     return 1 if outcome.broken else 0
@@ -90,15 +101,15 @@ def as_json(outcome: Outcome) -> dict[str, object]:
     return {"reports": reports, "refreshes_by_engine": dict(outcome.engines), "broken": list(outcome.broken)}
 
 
-def _play(dsn: str, duration: timedelta, progress: Console, engine: EngineName) -> Outcome:
+def _play(dsn: str, duration: timedelta, screen: Screen, engine: EngineName) -> Outcome:
     pytrickle.install(dsn)
     with connect(dsn, role="demo") as connection, pytrickle.connect(dsn, engine=engine) as client:
         create_reports(connection, client)
         try:
             seen = Seen(Observer(connection), connection)
             with _daemon(client, seen.note) as check_daemon:
-                _load_and_show(dsn, duration, seen, check_daemon, progress)
-            with progress.status("Verifying each report against its defining query …"):
+                _load_and_show(dsn, duration, seen, check_daemon, screen)
+            with screen.console.status("Verifying each report against its defining query …"):
                 verified = {mode: client.verify(report_name(mode)).matches for mode in MODES}
             refreshes, engines = (
                 Counter(job.stream_table for job in seen.jobs),
@@ -131,15 +142,13 @@ class Seen:
         return Scene(reader.status(), self.observer.tallies(), tuple(self.jobs), left)
 
 
-def _load_and_show(
-    dsn: str, duration: timedelta, seen: Seen, check_daemon: Callable[[], None], progress: Console
-) -> None:
+def _load_and_show(dsn: str, duration: timedelta, seen: Seen, check_daemon: Callable[[], None], screen: Screen) -> None:
     """Let both loaders work for `duration` while the screen follows them; whatever fails in between ends it."""
     shop = Shop(opened_at=datetime.now(UTC))
     left: timedelta | None = None
     closing = shop.opened_at
     # A client of its own: the daemon's is busy in its thread. It only reads, so it never starts Spark.
-    with pytrickle.connect(dsn) as reader, running_loaders(dsn, shop) as check_loaders, _display(progress) as show:
+    with pytrickle.connect(dsn) as reader, running_loaders(dsn, shop) as check_loaders, _display(screen) as show:
         while left is None or left > timedelta(0):
             check_daemon()
             check_loaders()
@@ -157,11 +166,11 @@ def _load_and_show(
 
 
 @contextmanager
-def _display(progress: Console) -> Iterator[Callable[[Scene], None]]:
+def _display(screen: Screen) -> Iterator[Callable[[Scene], None]]:
     """Yield what shows the present state: in place on a terminal, every five seconds in plain lines elsewhere."""
-    if progress.is_terminal:
-        with Live(console=progress, auto_refresh=False) as live:
-            yield lambda scene: live.update(live_view(scene), refresh=True)
+    if screen.console.is_terminal:
+        with Live(console=screen.console, auto_refresh=False) as live:
+            yield lambda scene: live.update(live_view(scene, screen.columns), refresh=True)
         return
     spoken: list[tuple[float, int]] = []
 
@@ -170,7 +179,7 @@ def _display(progress: Console) -> Iterator[Callable[[Scene], None]]:
         if time.monotonic() - last >= SPEAK_EVERY.total_seconds():
             spoken.append((time.monotonic(), len(scene.jobs)))
             for line in plain_lines(scene, told):
-                progress.print(line, highlight=False, soft_wrap=True)
+                screen.console.print(line, highlight=False, soft_wrap=True)
 
     yield speak
 

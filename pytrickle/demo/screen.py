@@ -1,11 +1,11 @@
 """What the demo shows while it runs: a live table on a terminal, a few plain lines elsewhere."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, TypeAlias
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from pytrickle.catalog.reports import Status, StreamTableStatus, WatermarkRow, WatermarkStatusRow
@@ -14,6 +14,8 @@ from pytrickle.demo.jobs import Job
 from pytrickle.demo.reports import GROUP, MODES, SOURCES, report_name
 
 LATEST = 6
+MakeTable: TypeAlias = Callable[..., Any]
+"""What makes an empty table of the names of its columns, of which it may leave some out: `cli.show.columns`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,17 @@ class Scene:
         return f"{self.left.total_seconds():3.0f} s to go" if self.left else "Starting the refresher"
 
 
-def live_view(scene: Scene) -> Group:
+def live_view(scene: Scene, columns: MakeTable) -> Group:
     """Return everything there is to see at this moment, as one renderable."""
     return Group(
         Text(f"pytrickle demo: two loaders, three reports over the same join. {scene.time.strip()}."),
-        _sources(scene.status),
+        Text(),
+        _sources(columns, scene.status),
         _group_line(_group(scene.status)),
-        _reports(scene.status, scene.tallies),
-        _jobs(scene.jobs[-LATEST:]),
+        Text(),
+        _reports(columns, scene.status, scene.tallies),
+        Text("\nThe latest refreshes", style="bold"),
+        _jobs(columns, scene.jobs[-LATEST:]),
     )
 
 
@@ -54,11 +59,11 @@ def plain_lines(scene: Scene, told: int = 0) -> tuple[str, ...]:
     )
 
 
-def summary(tallies: Mapping[str, Tally], refreshes: Mapping[str, int], verified: Mapping[str, bool]) -> Table:
+def summary(
+    columns: MakeTable, tallies: Mapping[str, Tally], refreshes: Mapping[str, int], verified: Mapping[str, bool]
+) -> Group:
     """Return the closing table: what each report showed, how fresh it was, and whether it equals its query."""
-    table = Table(title="Orders shown without their lines, as seen by the demo's own checks")
-    for heading in ("report", "refreshes", "checks", "incomplete", "at worst", "mean age", "verify"):
-        table.add_column(heading, justify="left" if heading in ("report", "verify") else "right", no_wrap=True)
+    table = columns("report", "refreshes", "checks", "incomplete", "at worst", "mean age", "verify")
     for mode, tally in tallies.items():
         table.add_row(
             mode,
@@ -69,7 +74,7 @@ def summary(tallies: Mapping[str, Tally], refreshes: Mapping[str, int], verified
             seconds(tally.mean_age),
             "matches" if verified.get(mode) else "DIFFERS",
         )
-    return table
+    return Group(Text("Orders shown without their lines, as seen by the demo's own checks", style="bold"), table)
 
 
 def clock(moment: datetime | None) -> str:
@@ -111,39 +116,38 @@ def _job_line(job: Job) -> str:
     )
 
 
-def _jobs(jobs: Sequence[Job]) -> Table:
-    table = Table("refresh", "by", title="The latest refreshes")
-    for heading in ("changed rows read", "through", "LSN", "rows written", "ms"):
-        table.add_column(heading, justify="right")
+def _jobs(columns: MakeTable, jobs: Sequence[Job]) -> Any:
+    names = ("refresh", "by", "changed rows read", "through", "LSN", "rows written", "ms")
+    table = columns(*names, spare=("LSN", "through", "ms", "by"))
     for job in jobs:
         read = (str(job.changes), clock(job.through), job.lsn or "–")
         table.add_row(job.report, job.title, *read, str(job.written), str(job.milliseconds))
     return table
 
 
-def _sources(status: Status) -> Table:
-    table = Table("source", "watermark", "behind the clock", "advanced at")
+def _sources(columns: MakeTable, status: Status) -> Any:
+    table = columns("source", "watermark", "behind the clock", "advanced at", spare=("advanced at",))
     for row in _watermarks(status):
         behind = status.as_of - row.watermark if row.watermark else None
         table.add_row(row.source, clock(row.watermark), seconds(behind), clock(row.advanced_at))
     return table
 
 
-def _reports(status: Status, tallies: Mapping[str, Tally]) -> Table:
-    table = Table("report", "decision", "reason", "effective watermark")
-    for heading in ("orders", "without lines", "in checks", "newest order"):
-        table.add_column(heading, justify="right")
+def _reports(columns: MakeTable, status: Status, tallies: Mapping[str, Tally]) -> Any:
+    names = ("report", "decision", "effective watermark", "orders", "without lines", "in checks", "newest order")
+    spare = ("effective watermark", "in checks", "newest order")
+    table = columns(*names, "reason", sentences=("reason",), spare=spare)
     tables = {row.stream_table: row for row in status.stream_tables}
     for mode in MODES:
         row, tally = tables[report_name(mode)], tallies[mode]
         table.add_row(
             mode,
             row.decision,
-            row.reason or "",
             clock(row.effective_watermark),
             str(tally.last.shown),
             Text(str(tally.last.incomplete), style="bold red" if tally.last.incomplete else "green"),
             f"{tally.looks_incomplete} of {tally.looks}",
             seconds(tally.last.age),
+            row.reason,
         )
     return table

@@ -7,12 +7,13 @@ from datetime import timedelta
 
 import pytest
 
+from pytrickle.cli.show.columns import columns
 from pytrickle.config import EngineName
 from pytrickle.demo.run import run_demo
 
 
 def test_the_demo_keeps_its_promises_and_shows_what_they_are_worth(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_demo(None, timedelta(seconds=15), json=True) == 0
+    assert run_demo(None, timedelta(seconds=15), json=True, columns=columns) == 0
     printed = capfd.readouterr()
     found = json.loads(printed.out)
     reports = found["reports"]
@@ -31,5 +32,5 @@ def test_the_demo_needs_no_java_with_the_engine_postgres(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    assert run_demo(None, timedelta(seconds=10), json=True, engine=EngineName.POSTGRES) == 0
+    assert run_demo(None, timedelta(seconds=10), json=True, columns=columns, engine=EngineName.POSTGRES) == 0
     assert list(json.loads(capfd.readouterr().out)["refreshes_by_engine"]) == ["postgres"]

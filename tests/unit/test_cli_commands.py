@@ -14,6 +14,7 @@ import pytest
 
 from pytrickle.catalog.reports import HistoryRow
 from pytrickle.cli.console import console
+from pytrickle.cli.show.columns import columns
 from pytrickle.config import EngineName
 from pytrickle.errors import NotInstalled
 from tests.unit.cli_recorder import NOON, Explained, Recorder, Result, Verification, recording, run, state, table
@@ -212,7 +213,7 @@ def test_the_demo_decides_its_exit_code(
 
     monkeypatch.setattr("pytrickle.demo.run.run_demo", play)
     assert run("demo", "--json", *option).exit_code == 1
-    assert played == [(None, duration, True, EngineName.SPARK)]
+    assert played == [(None, duration, True, columns, EngineName.SPARK)]
 
 
 @pytest.mark.parametrize("dsn", ["postgresql://me:s3cr3t@db/shop", "host=db password=s3cr3t", "sslpassword=s3cr3t"])

@@ -103,10 +103,11 @@ def demo(
 
     Without --dsn it starts a PostgreSQL server of its own and removes it at the end.
     """
+    from pytrickle.cli.show.columns import columns
     from pytrickle.demo.run import run_demo
 
     played = DEMO_DURATION if duration is None else duration
-    raise typer.Exit(run_demo(invocation.dsn, played, invocation.as_json, engine))
+    raise typer.Exit(run_demo(invocation.dsn, played, invocation.as_json, columns, engine))
 
 
 def _dsn(invocation: Invocation) -> str:
