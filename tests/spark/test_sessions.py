@@ -8,10 +8,12 @@ import pytest
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
+import pytrickle
 from pytrickle.compute.spark.run import translated
 from pytrickle.compute.spark.session import build_session, forget_session
 from pytrickle.config import Settings
-from pytrickle.errors import SparkLost
+from pytrickle.errors import SparkFailed, SparkLost
+from tests.conftest import Database
 from tests.java import TestSession
 
 if TYPE_CHECKING:
@@ -49,6 +51,29 @@ def test_a_session_that_is_found_lost_later_does_not_end_its_successor(
     test_session.running = build_session(LOCAL)
     forget_session(spark)
     assert test_session.running.sql("SELECT 1").toArrow().num_rows == 1
+
+
+def test_spark_that_stops_by_itself_is_built_anew_and_what_keeps_it_from_starting_is_said(
+    db: Database, spark: SparkSession, test_session: TestSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the master of a cluster ends the application; Java goes on."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute("SELECT pgtrickle.create_stream_table('copied', 'SELECT DISTINCT id FROM t')")
+    with pytrickle.connect(db.dsn, engine="spark", spark_master="local[2]") as client:
+        assert client.refresh("copied").engine == "spark"
+        spark._jsc.sc().stop()
+        db.execute("INSERT INTO t VALUES (1)")
+        with pytest.raises(SparkLost, match=r"lost: Spark has stopped\.$"):
+            client.refresh("copied")
+        monkeypatch.setenv("SPARK_REMOTE", "sc://127.0.0.1:1")
+        with pytest.raises(SparkFailed, match="cannot be configured together"):
+            build_session(LOCAL)
+        monkeypatch.delenv("SPARK_REMOTE")
+        with pytest.raises(SparkFailed, match=r"started: Asked to run locally with 0 threads\.$"):
+            build_session(Settings(spark_master="local[0]"))
+        assert client.refresh("copied").engine == "spark"
+        assert db.execute("TABLE copied") == [(1,)]
+        test_session.running = client._engine.session
 
 
 def test_a_call_that_java_did_not_answer_is_a_lost_session(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Spark's Java process: its output goes to a logger, for nothing of it belongs on a command's stderr; how it ended."""
 
 import os
+import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ log = getLogger("pytrickle.spark.java")
 REMEMBERED = 100
 # So many of the last lines say why it ended.
 TELLING = 3
+# A line of a stack trace.
+FRAME = re.compile(r"\s+(at |\.\.\. \d+ more)")
 # A connection to a process breaks before the process is gone.
 PATIENCE = 5.0
 # By these Spark ends a Java in which a task, or one of its own threads, met an error that is not to be survived.
@@ -41,7 +44,8 @@ class JavaOutput:
         """Return the last that a Java which has ended wrote."""
         if self.reader is not None:
             self.reader.join(1)
-        return "; ".join([*self.last][-TELLING:]) or None
+        telling = [line for line in self.last if not FRAME.match(line)]
+        return "; ".join(telling[-TELLING:]) or None
 
     def _follow(self, reading: int) -> None:
         with open(reading, encoding="utf-8", errors="replace") as output:

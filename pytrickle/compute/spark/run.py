@@ -1,6 +1,5 @@
 """Running a plan: DataFrames in, staged batches out."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from pytrickle.compute.spark.dataframes import consolidate, result_of
 from pytrickle.compute.spark.gateway import how_java_ended
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.spark.reach import cannot_connect
+from pytrickle.compute.spark.sentence import sentence_of
+from pytrickle.compute.spark.session import has_stopped
 from pytrickle.compute.staged import Staged
 from pytrickle.database import JdbcTarget, stopped_by_limit
 from pytrickle.database.messages import ERROR, USER_REQUEST
@@ -34,9 +35,6 @@ from pytrickle.plan.spark.grouping import INEXACT
 from pytrickle.plan.spark.leaves import rows_read
 from pytrickle.plan.spark.query import spark_query
 
-DATABASE = re.compile(rf"PSQLException: (?:(?:{'|'.join(ERROR)}): )?(.*\S)")
-CAUSE = re.compile(r"^(?:Caused by)?: [\w.$]+: (.*\S)", re.MULTILINE)
-FIRST_LINE = re.compile(r"\A\s*(.*\S)")
 OUT_OF_MEMORY = ("OutOfMemoryError", "Not enough memory to build and broadcast", "UNABLE_TO_ACQUIRE_MEMORY")
 
 # Of fewer rows Spark plans once what it joins and groups, not again after every stage.
@@ -70,7 +68,7 @@ class SparkEngine:
         database's own sentence where the database refused.
         """
         reader = PinnedReader(self.spark, self.target, snapshot, settings)
-        with translated():
+        with _unless_stopped(self.spark), translated():
             if self.owned:
                 self._tune(plan)
             keyed = _collect(_read(reader, plan.keyed)) if plan.keyed else None
@@ -119,6 +117,17 @@ def _collect(frame: DataFrame) -> pa.Table:
 
 
 @contextmanager
+def _unless_stopped(session: SparkSession) -> Iterator[None]:
+    """Raise SparkLost where Spark has stopped, of which each call says something else."""
+    try:
+        yield
+    except (SparkFailed, AttributeError, AssertionError) as error:
+        if has_stopped(session):
+            raise SparkLost("The Spark session was lost: Spark has stopped.") from error
+        raise
+
+
+@contextmanager
 def translated() -> Iterator[None]:
     """Turn Spark's errors into SparkFailed, SparkLost, or JdbcDriverMissing where the session lacks the driver."""
     try:
@@ -144,7 +153,7 @@ def _failed(error: Exception) -> PytrickleError:
         return ConfigError("The JDBC driver cannot read the key of the client's certificate.", KEY_HINT)
     if any(sign in message for sign in TOO_NARROW):
         return SparkTooNarrow("Spark's decimals are too narrow for a value or a sum of this refresh.")
-    sentence = _sentence(message)
+    sentence = sentence_of(message)
     if known := stopped_by_limit(sentence) or cannot_connect(message, sentence):
         return known
     # An end of the session is FATAL, and a canceled query says so: neither is about the query.
@@ -164,17 +173,3 @@ def _message(error: Exception) -> str:
     """Return what Spark says; of a connection that failed, also the trace, for Spark does not say why."""
     trace = getattr(error, "_stackTrace", None) or getattr(error, "_stacktrace", None) or ""
     return f"{error}\n{trace}" if CONNECTION in str(error) else str(error)
-
-
-def _sentence(message: str) -> str:
-    r"""Return what the database said first; else the last cause, which those above it awaited; else the first line.
-
-    >>> _sentence("An error occurred.\n: a.Failed: awaited\n\tat a.b\nCaused by: a.Failed: no space left\n\tat a.c")
-    'no space left'
-    >>> _sentence("It failed: o.PSQLException: ERROR: division by zero\nCaused by: o.PSQLException: ERROR: canceled")
-    'division by zero'
-    >>> _sentence("It failed: o.PSQLException: FEHLER: Division durch Null")
-    'Division durch Null'
-    """
-    said, causes, lines = (pattern.findall(message) for pattern in (DATABASE, CAUSE, FIRST_LINE))
-    return str([*said[:1], *causes[-1:], *lines, "no message"][0])[:300]

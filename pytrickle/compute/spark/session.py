@@ -1,8 +1,10 @@
 """The Spark session: built lazily to our needs, or brought by the user and left as it is."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -11,6 +13,7 @@ from pytrickle.compute.spark.builder import configure_spark_with_pytrickle
 from pytrickle.compute.spark.class_archive import ClassArchive
 from pytrickle.compute.spark.gateway import JavaOutput, start_java
 from pytrickle.compute.spark.java import find_java
+from pytrickle.compute.spark.sentence import sentence_of
 from pytrickle.config import Settings
 from pytrickle.errors import SparkFailed
 
@@ -44,6 +47,8 @@ def build_session(settings: Settings, archive: ClassArchive | None = None) -> Sp
     try:
         return start_session(settings, archive.use)
     except SparkFailed:
+        if SparkContext._gateway is not None:
+            raise
         archive.path.unlink(missing_ok=True)
         return start_session(settings)
 
@@ -55,21 +60,35 @@ def start_session(settings: Settings, java: str = "", **further: str) -> SparkSe
     """
     if (running := _running()) is not None:
         return _beside(running, CONFIGURATION | further)
-    builder = SparkSession.builder.appName("pytrickle").master(settings.spark_master)
+    output = JavaOutput()
+    try:
+        builder = _configured(SparkSession.builder.appName("pytrickle"), settings, java, further)
+        start_java(builder._options, output)
+        return builder.getOrCreate()
+    except (PySparkException, Py4JError, RuntimeError, OSError) as error:
+        reason = _reason(error, settings.spark_master, output)
+        _discard_stopped()
+        raise SparkFailed(f"The Spark session could not be started: {reason}", "Run pytrickle doctor.") from error
+
+
+def _configured(
+    builder: SparkSession.Builder, settings: Settings, java: str, further: dict[str, str]
+) -> SparkSession.Builder:
+    builder = builder.master(settings.spark_master)
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
     builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={logging} {java}".rstrip())
     here = LOCAL if settings.spark_master.startswith("local") else {}
     for name, value in (CONFIGURATION | here | further).items():
         builder = builder.config(name, value)
-    output = JavaOutput()
-    try:
-        builder = configure_spark_with_pytrickle(builder, settings.jdbc_jar)
-        start_java(builder._options, output)
-        return builder.getOrCreate()
-    except (PySparkException, RuntimeError, OSError) as error:
-        said = output.why() if SparkContext._gateway is None else None
-        reason = f": {said}" if said else ""
-        raise SparkFailed(f"The Spark session could not be started{reason}.", "Run pytrickle doctor.") from error
+    return configure_spark_with_pytrickle(builder, settings.jdbc_jar)
+
+
+def _reason(error: Exception, master: str, output: JavaOutput) -> str:
+    """Say why Spark did not start: what its Java wrote before it ended, else what it answered."""
+    if "stopped SparkContext" in str(error):
+        return f"the master {master} does not answer, or turned it away."
+    said = output.why() if SparkContext._gateway is None else None
+    return f"{(said or sentence_of(str(error))).rstrip('.')}."
 
 
 def _running() -> SparkSession | None:
@@ -92,11 +111,39 @@ def _beside(running: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     return session
 
 
+def has_stopped(session: SparkSession) -> bool:
+    """Whether its Spark has stopped in a Java that goes on: by itself, as where a cluster ends it, or by a call."""
+    context = getattr(session, "_sc", None)
+    return context is not None and _has_stopped(context)
+
+
+def _has_stopped(context: SparkContext) -> bool:
+    if context._jsc is None:
+        return True
+    with suppress(Py4JError, OSError):
+        return bool(context._jsc.sc().isStopped())
+    return False
+
+
+def _discard_stopped() -> bool:
+    """Forget the Spark of this process where it has stopped by itself; return whether it had."""
+    context = SparkContext._active_spark_context
+    if context is None or not _has_stopped(context):
+        return False
+    context.stop()
+    return True
+
+
 def forget_session(session: SparkSession) -> None:
-    """Forget a session after its Java process has died, so that another one can be built, unless one was since then."""
+    """Forget a session that is lost, so that another one can be built, unless one was since then.
+
+    Its Java may have died, or Spark have stopped within it.
+    """
     if not _is_current(session):
         return
     java = getattr(SparkContext._gateway, "proc", None)
+    if (java is None or java.poll() is None) and _discard_stopped():
+        return
     if java is not None and java.stdin is not None:
         java.stdin.close()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
