@@ -210,6 +210,8 @@ SELECT max(n) AS most FROM (SELECT customer, count(*) AS n FROM orders GROUP BY 
 SELECT customer, count(DISTINCT note) AS notes FROM orders GROUP BY customer;
 -- sum(DISTINCT …)
 SELECT sum(DISTINCT amount) AS s FROM orders;
+-- sum(… ORDER BY …)
+SELECT customer, sum(amount ORDER BY id) AS s FROM orders GROUP BY customer;
 -- stddev, variance
 SELECT customer, stddev(amount) AS d, var_pop(amount) AS v FROM orders GROUP BY customer;
 -- corr, regr_slope
@@ -272,6 +274,8 @@ SELECT DISTINCT customer, express FROM orders;
 SELECT DISTINCT sum(amount) AS s FROM orders GROUP BY customer;
 -- DISTINCT ON
 SELECT DISTINCT ON (customer) customer, id, amount FROM orders ORDER BY customer, amount DESC, id;
+-- DISTINCT ON over window functions
+SELECT DISTINCT ON (customer) customer, id, rank() OVER (ORDER BY amount) AS r FROM orders ORDER BY customer, placed, id;
 -- UNION ALL
 SELECT id, customer FROM orders UNION ALL SELECT id, customer FROM returns;
 -- UNION

@@ -106,7 +106,7 @@ def _check_survival(definition: Definition, tree: exp.Expr, probe: Probe) -> Non
 def _accumulates(select: exp.Select, definition: Definition) -> bool:
     """Whether increments can maintain a grouped SELECT: plain groups and calls, nothing above them but expressions."""
     nodes = _nodes_above(select)
-    if not _groups_plainly(select, definition) or any(isinstance(node, exp.Distinct) for node in nodes):
+    if not _groups_plainly(select, definition) or any(isinstance(node, exp.Distinct | exp.Order) for node in nodes):
         return False
     called = {function_name(node) for node in nodes if isinstance(node, exp.Anonymous)}
     return not called & ((definition.aggregates | {"grouping"}) - added_up())

@@ -150,7 +150,8 @@ class IncrementalCalls:
     def name(self, call: exp.Expr) -> str:
         """Take in a call and name its column."""
         bare = bare_call(call)
-        if self.recomputed and not (isinstance(bare, exp.AggFunc) and not isinstance(bare.this, exp.Distinct)):
+        plain = isinstance(bare, exp.AggFunc) and not isinstance(bare.this, exp.Distinct | exp.Order)
+        if self.recomputed and not plain:
             written, placed = map(render, as_written(call, lambda column: own_column(ROW, self._argument(column))))
             return self._named((written, None), written, placed)
         function = function_name(bare)

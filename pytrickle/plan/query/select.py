@@ -145,7 +145,12 @@ class Selection:
         if any(calls_set(each, self.facts.definition) for each in (*windows, *(self.select.args.get("windows") or ()))):
             raise NotDifferentiable("a window over a set-returning function")
         if windows:
-            blocks, items = self._windowed(blocks, items)
+            select, blocks, items = self._windowed(blocks, items)
+            return Selection(self.recursion, select, self.context)._shown(blocks, items)
+        return self._shown(blocks, items)
+
+    def _shown(self, blocks: Blocks, items: Items) -> Blocks:
+        """Compute output columns and DISTINCT."""
         clause = self.select.args.get("distinct")
         if is_distinct_on(self.select):
             if unrolls(self.select, self.facts.definition):
@@ -164,18 +169,22 @@ class Selection:
         leaf = distinct(self.facts, rows, Distinct())
         return (Block((leaf,), (), {"": dict(zip(names, columns_of(leaf).values(), strict=True))}),)
 
-    def _windowed(self, blocks: Blocks, items: Items) -> tuple[Blocks, Items]:
+    def _windowed(self, blocks: Blocks, items: Items) -> tuple[exp.Select, Blocks, Items]:
         named = {each.name: each for each in self.select.args.get("windows") or ()}
         lift = AboveWindows(named)
         found: list[exp.Expr] = []
         items = [(name, take_out(item, found)) for name, item in items]
         blocks = hoist(self.recursion, blocks, found, self.context)
-        lifted = [(name, lift.lift(item)) for name, item in items]
-        return (window(self.facts, lift, blocks, self.context.outer),), lifted
+        above = [(name, lift.lift(item)) for name, item in items]
+        select = self.select.copy()
+        if is_distinct_on(select):
+            for clause in ("distinct", "order"):
+                select.set(clause, lifted(lift, select.args.get(clause)))
+        return select, (window(self.facts, lift, blocks, self.context.outer),), above
 
 
-def lifted(lift: Grouping[WrittenCalls], node: exp.Expr | None) -> exp.Expr | None:
-    """Lift an expression above a grouping, if there is one."""
+def lifted(lift: Grouping[WrittenCalls] | AboveWindows, node: exp.Expr | None) -> exp.Expr | None:
+    """Lift an expression above a grouping or windows, if there is one."""
     return lift.lift(node) if node is not None else None
 
 
