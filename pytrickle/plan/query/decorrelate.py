@@ -146,7 +146,7 @@ def indicator(facts: Facts, outer: Block, inner: tuple[Block, ...]) -> Match:
         return _by_keys(facts, decorrelated)
     free = free_columns(inner)
     if not tables_of_all(free) <= outer.aliases:
-        raise NotDifferentiable("a subquery tied to rows two levels up by more than an equality")
+        raise NotDifferentiable("a subquery tied by more than equalities to rows around it, some two levels up")
     domain = _domain_rows(outer, free)
     paired = tuple(domain.joined(block) for block in inner)
     columns = _domain_columns(facts, outer, free)

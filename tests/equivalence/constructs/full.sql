@@ -63,6 +63,9 @@ SELECT id, (SELECT joined(a.t ORDER BY a.id) FROM a WHERE a.k = b.k) AS s FROM b
 -- an_aggregate_has_a_row_whatever_exists: an aggregate without GROUP BY that is tied to the rows around it
 SELECT x.id FROM a AS x WHERE EXISTS (SELECT count(*) FROM b WHERE EXISTS (SELECT FROM keyless AS c WHERE c.k = x.s));
 
+-- all_tied_to_rows_on_two_levels: a subquery tied by more than equalities to rows around it, some two levels up
+SELECT id FROM b WHERE NOT EXISTS (SELECT FROM a WHERE a.k = b.k AND a.id > ALL (SELECT c.k FROM keyless AS c WHERE c.k = b.k));
+
 -- first_rows_of_a_window_function: LIMIT without ORDER BY over rows that something below sorts
 SELECT count(*) OVER (ORDER BY k, id) AS n, k, id FROM a LIMIT 2;
 
