@@ -62,7 +62,7 @@ class CycleDetected(CatalogError):
 class InsufficientPrivilege(CatalogError):
     """The role lacks a privilege."""
 
-    default_hint = "Ask the owner of the object or of the database for the privilege."
+    default_hint = "Ask the owner of the object or of the database for it; pytrickle doctor says who owns the catalog."
 
 
 class WatermarkError(PytrickleError):

@@ -30,7 +30,7 @@ from pytrickle.plan.placement import PLANNER, SEQUENTIAL
 from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.query.probe import Probe
 from pytrickle.progress import sql_type
-from pytrickle.readable import html_table
+from pytrickle.readable import counted, html_table
 
 # A notebook shows this many rows.
 SHOWN = 20
@@ -67,11 +67,11 @@ class AsOf:
     rows: tuple[tuple[Any, ...], ...]
 
     def __repr__(self) -> str:
-        return f"AsOf({self.stream_table!r}, {len(self.rows)} rows of {', '.join(self.columns)})"
+        return f"AsOf({self.stream_table!r}, {counted(len(self.rows), 'row')} of {', '.join(self.columns)})"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the first rows, and how many there are."""
-        title = escape(f"{self.stream_table}: {len(self.rows)} rows")
+        title = escape(f"{self.stream_table}: {counted(len(self.rows), 'row')}")
         return f"<p>{title}</p>{html_table(self.columns, self.rows[:SHOWN])}"
 
 

@@ -224,7 +224,7 @@ def _preferred_place(terms: Terms, delta_rows: int, limits: Limits) -> tuple[Pla
 
 
 def _compared(rows: int, few: bool, limits: Limits) -> str:
-    return f"{rows:,} rows, {'at most' if few else 'more than'} {limits.direct:,}"
+    return f"{rows:,} {'row' if rows == 1 else 'rows'}, {'at most' if few else 'more than'} {limits.direct:,}"
 
 
 def _carried(placement: Placement, few: bool, rows: int, limits: Limits) -> Placement:

@@ -118,9 +118,10 @@ def test_a_second_signal_ends_run_at_once(client: Recorder) -> None:
     assert run("run").exit_code == 0
 
 
-def test_run_ends_with_one_line_of_its_log_where_it_cannot_go_on(client: Recorder) -> None:
+@pytest.mark.parametrize("sentence", ["There is no catalog.", "There is no catalog"])
+def test_run_ends_with_one_line_of_its_log_where_it_cannot_go_on(client: Recorder, sentence: str) -> None:
     def serve(**_: Any) -> None:
-        raise NotInstalled("There is no catalog.", "Run pytrickle install.")
+        raise NotInstalled(sentence, "Run pytrickle install.")
 
     client.answers["run"] = serve
     result = run("run", "--log-format", "json")

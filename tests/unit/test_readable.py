@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from pytrickle.inspect.as_of import AsOf
 from pytrickle.readable import Readable, Rows, html_table
 
 
@@ -62,3 +63,8 @@ def test_what_a_notebook_shows_is_escaped() -> None:
 def test_a_value_that_holds_rows_shows_them_below_its_other_fields() -> None:
     shown = Network(Rows([NORTH]), timedelta(minutes=5))._repr_html_()
     assert shown.index("0:05:00") < shown.index("<h4>stations</h4>") < shown.index("north")
+
+
+def test_one_row_as_of_a_watermark_is_one_row() -> None:
+    assert repr(AsOf("public.s", {}, ("a",), ((1,),))) == "AsOf('public.s', 1 row of a)"
+    assert "2 rows" in AsOf("public.s", {}, ("a",), ((1,), (2,)))._repr_html_()

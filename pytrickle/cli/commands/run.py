@@ -131,7 +131,7 @@ def _failing_in_one_line() -> Iterator[None]:
     try:
         yield
     except PytrickleError as error:
-        log.error("%s %s", error, on_the_command_line(error.hint or ""))
+        log.error("%s. %s", str(error).removesuffix("."), on_the_command_line(error.hint or ""))
         raise typer.Exit(1) from None
 
 

@@ -22,7 +22,10 @@ def add_package(project: Path) -> Path:
     :raises InvalidArgument: the directory holds no dbt project, or its `packages.yml` has another form
     """
     if not (project / "dbt_project.yml").is_file():
-        raise InvalidArgument(f"There is no dbt_project.yml in {project}.", hint="Name the project: --project-dir DIR.")
+        raise InvalidArgument(
+            f"There is no dbt_project.yml in the directory {str(project)!r}.",
+            hint="Name the project: --project-dir DIR.",
+        )
     packages = project / "packages.yml"
     text = packages.read_text(encoding="utf-8") if packages.exists() else "packages:\n"
     if "PYTRICKLE_DBT_PACKAGE" in text:
