@@ -107,11 +107,20 @@ def translated(error: psycopg.Error) -> PytrickleError:
         return refused_login(message)
     if kind is errors.NotInstalled:
         return errors.NotInstalled("This database has no pytrickle catalog.", sqlstate=error.sqlstate)
-    if error.sqlstate is None and isinstance(error, psycopg.DataError | psycopg.ProgrammingError):
-        hint = "The driver cannot pass this value between Python and PostgreSQL."
+    if error.sqlstate is None:
+        hint = _of_the_driver(error, message)
     ours = kind(message, hint=hint, sqlstate=error.sqlstate)
     ours.excerpt = excerpt_of(error)
     return ours
+
+
+def _of_the_driver(error: psycopg.Error, message: str) -> str | None:
+    """Return the hint to an error that no server knows of."""
+    if isinstance(error, psycopg.transaction.OutOfOrderTransactionNesting):
+        return "A client is for one thread: open one in each."
+    if isinstance(error, psycopg.DataError) or message.startswith("cannot adapt"):
+        return "The driver cannot pass this value between Python and PostgreSQL."
+    return None
 
 
 def refused_login(reason: str) -> errors.ConfigError:

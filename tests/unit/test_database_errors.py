@@ -1,5 +1,7 @@
 """PostgreSQL's errors in our own words."""
 
+from contextlib import closing
+
 import psycopg
 import pytest
 import sqlalchemy
@@ -114,6 +116,16 @@ def test_a_call_with_arguments_of_other_types_is_not_a_missing_catalog(db: Datab
     with pytest.raises(errors.InvalidArgument, match="does not exist") as failure, translate_errors():
         db.execute("SELECT pgtrickle.create_stream_table('daily', 'SELECT 1', schedule => 5)")
     assert "argument types" in str(failure.value.hint)
+
+
+def test_transactions_of_two_threads_on_one_connection_are_told_as_such(empty_db: Database) -> None:
+    with closing(connect(empty_db.dsn)) as connection:
+        first, second = connection.transaction(), connection.transaction()
+        first.__enter__()
+        second.__enter__()
+        with pytest.raises(errors.DatabaseError) as failure, translate_errors():
+            first.__exit__(None, None, None)
+    assert "one thread" in str(failure.value.hint)
 
 
 def test_missing_table_of_the_user_is_not_a_missing_catalog(empty_db: Database) -> None:
