@@ -20,6 +20,7 @@ from pytrickle.client.inspection import Inspection
 from pytrickle.client.late_data import LateData
 from pytrickle.client.reports import Reports
 from pytrickle.client.schedules import Schedules
+from pytrickle.client.several import several
 from pytrickle.client.sources import Sources
 from pytrickle.compute.engine import LazyEngine
 from pytrickle.compute.spark.java import has_spark
@@ -139,7 +140,7 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
         QueryRefused if it may but some query of the cycle is not monotone, and NotDifferentiable as creation does.
         """
         connection = self._connection()
-        arguments = {"name": name, "query": query, "reset": list(reset)}
+        arguments = {"name": name, "query": query, "reset": several("reset", reset)}
         with translate_errors(), connection.transaction():
             self._ask(*call("alter_stream_table", arguments, options))
             connection.execute(AGAIN_READABLE)

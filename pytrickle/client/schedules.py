@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from pytrickle.client.several import several
+
 
 class Schedules(ABC):
     """The part of a client that is about ticks; each method is one transaction."""
@@ -34,7 +36,7 @@ class Schedules(ABC):
         statement = (
             "SELECT pgtrickle.create_refresh_group(group_name => %s, members => %s::pg_catalog.text[], isolation => %s)"
         )
-        self._call(statement, group_name, list(members), isolation)
+        self._call(statement, group_name, several("members", members), isolation)
 
     def drop_refresh_group(self, group_name: str) -> None:
         """Drop a refresh group; its members are refreshed on their own again."""

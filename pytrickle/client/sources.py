@@ -12,6 +12,7 @@ from psycopg.sql import SQL, Composed
 from pytrickle.catalog.alert_limits import AlertLimits, call_with_alert_limits
 from pytrickle.catalog.silence_limits import Limits, call_with_limits, tolerance_of_a_kind
 from pytrickle.catalog.source_name import SOURCE
+from pytrickle.client.several import several
 from pytrickle.database import filled
 from pytrickle.progress import sql_type
 
@@ -35,7 +36,12 @@ class Sources(ABC):
         **limits: Unpack[Limits],
     ) -> None:
         """Have the watermarks of some sources agree within a tolerance (an int counts batches); limit their silence."""
-        given = {"group_name": group_name, "sources": list(sources), **tolerance_of_a_kind(tolerance), **limits}
+        given = {
+            "group_name": group_name,
+            "sources": several("sources", sources),
+            **tolerance_of_a_kind(tolerance),
+            **limits,
+        }
         self._execute(*call_with_limits("create_watermark_group", given))
 
     def alter_watermark_group(
@@ -48,8 +54,8 @@ class Sources(ABC):
         **limits: Unpack[Limits],
     ) -> None:
         """Change what is given of a watermark group, from the next tick on; what is in `reset` goes to its default."""
-        found = None if sources is None else list(sources)
-        given = {"group_name": group_name, "sources": found, "reset": list(reset)}
+        found = None if sources is None else several("sources", sources)
+        given = {"group_name": group_name, "sources": found, "reset": several("reset", reset)}
         self._execute(*call_with_limits("alter_watermark_group", given | tolerance_of_a_kind(tolerance) | limits))
 
     def drop_watermark_group(self, group_name: str) -> None:

@@ -115,6 +115,20 @@ def test_a_value_that_never_reached_the_server_is_not_in_its_log(sales: Database
             assert "log" not in str(refused.value.hint)
 
 
+def test_one_text_is_no_list_of_its_letters(sales: Database) -> None:
+    with pytrickle.connect(sales.dsn) as pt:
+        for call in (
+            lambda: pt.create_watermark_group("g", "orders"),
+            lambda: pt.alter_watermark_group("g", "orders"),
+            lambda: pt.alter_watermark_group("g", reset="tolerance"),
+            lambda: pt.create_refresh_group("g", "totals"),
+            lambda: pt.alter_stream_table("totals", reset="tier"),
+        ):
+            with pytest.raises(InvalidArgument, match="is one text") as refused:
+                call()
+            assert str(refused.value.hint).startswith("Give ['")
+
+
 def test_an_engine_of_another_driver_is_refused() -> None:
     engine = sqlalchemy.create_engine("sqlite://")
     with pytest.raises(ConfigError, match="engine on pysqlite") as refused:
