@@ -1,4 +1,4 @@
-"""Whole refreshes of little data: what they change is read by a statement that stays prepared, and not guessed."""
+"""Whole refreshes of little data: what they change is read by a statement that stays prepared, and no changes are."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +21,7 @@ SELECT custom_plans, generic_plans FROM pg_prepared_statements WHERE statement L
 def filled(db: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     """Stream tables that are computed anew each time, and one that takes in changes; some were refreshed before."""
     monkeypatch.setattr(remembered, "SLOW", 3600.0)
+    monkeypatch.setattr("pytrickle.refresh.foresight.MOST_SECONDS_GUESSED", 3600.0)
     db.execute(SHOP)
     with local_client(db.dsn, max_concurrent_refreshes=1) as (client, _):
         shop = Shop(db, client)
@@ -76,11 +77,14 @@ def test_no_changes_are_read_for_a_whole_refresh(filled: Shop) -> None:
     planner = filled.pt._refreshing().planner
     number = filled.db.value("SELECT pgt_id FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'changes'")
     ranges = planner.templates.known[number].last.plan.ranges  # type: ignore[union-attr]
-    assert planner.foreseen_read(number, ranges) is not None
+    changes = planner.foreseen_read(number, ranges)
+    assert changes is not None
     filled.pt.alter_stream_table("changes", refresh_mode="FULL")
     _order(filled, 4)
     assert filled.tick()["changes"].action == "FULL"
-    assert planner.templates.known[number].wholes and planner.foreseen_read(number, ranges) is None
+    (whole,) = planner.templates.known[number].wholes.values()
+    assert whole and whole.few and whole.few != changes
+    assert planner.foreseen_read(number, ranges) == whole.few
 
 
 def _order(shop: Shop, number: int) -> None:
