@@ -41,9 +41,8 @@ OF_CONDITION = "has a condition on its result"
 
 @dataclass(slots=True)
 class Results:
-    """Translates what reads the results of an operation; `averages` are those of its columns that are averages.
-
-    `sums` are those that are sums of numerics, each with the column that it sums.
+    """Translates what reads the results of an operation; `averages` are those of its columns that are averages, and
+    `sums` those that are sums of numerics, each with the column that it sums.
 
     PostgreSQL evaluates what reads a column that comes `from_rows`, the keys where nothing else is said; Spark has the
     others as values, without those that are `unread`. `read` collects the columns that Spark reads of them first,
