@@ -68,6 +68,25 @@ def test_a_result_too_wide_for_a_condition_is_left_to_postgresql_loudly(db: Data
             compare(db, query)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_sum_that_is_only_compared_is_left_to_postgresql_where_it_is_too_wide(db: Database, sign: int) -> None:
+    """Each number fits, and so does the sum of 100 of them; no more than 18 digits before its point are compared."""
+    grouped = "(SELECT t, sum(u) AS s FROM a GROUP BY t) AS g"
+    query = {"st": f"SELECT c.x, g.t FROM {grouped} JOIN c ON c.t = g.t WHERE g.s > 1"}
+    with db.connect() as connection:
+        connection.execute(TABLES)
+        connection.execute("INSERT INTO a (t, u) VALUES ('a', 2), ('b', 3)")
+        connection.execute("INSERT INTO c (t, x) VALUES ('a', 1), ('b', 2)")
+    with local_client(db.dsn, engine="spark") as (client, _):
+        client.create_stream_table("st", query["st"], refresh_mode="DIFFERENTIAL")
+        client.tick()
+        for engine in ("spark", "postgres"):
+            db.execute(f"INSERT INTO a (t, u) SELECT 'b', {sign} * 9e15 FROM generate_series(1, 100)")
+            (result,) = client.tick()
+            assert (result.action, result.error, result.engine) == ("DIFFERENTIAL", None, engine), result.reason
+            compare(db, query)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("seed", first(0, range(1000, 1006), then=1))
 def test_spark_keeps_the_groups_that_postgresql_keeps(db: Database, spark: "SparkSession", seed: int) -> None:
