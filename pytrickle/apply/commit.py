@@ -13,10 +13,11 @@ from pytrickle.apply.closed_windows import Closing
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.few_rows import FewRows, applied, ask_to_apply, few_rows
 from pytrickle.apply.frontiers import frontier_for_people, frontiers_reached
+from pytrickle.apply.kept_groups import KeptRows, ask_to_take_in, check_taken_in, copied_rows
 from pytrickle.apply.measures import APPLY, measured
 from pytrickle.apply.rewritten import refuse_rewritten
 from pytrickle.apply.rows import apply_many, apply_rows
-from pytrickle.apply.statements import AS_WRITTEN, LOOK_UP
+from pytrickle.apply.statements import AS_WRITTEN, LOOK_UP, index_lookups
 from pytrickle.apply.stream_table_row import ADVANCE, CLOSED
 from pytrickle.catalog.tables import refresh_history
 from pytrickle.compute.postgres import READ_ONLY, read_within, reset
@@ -76,7 +77,8 @@ def commit(connection: psycopg.Connection, plan: RefreshPlan, staged: Staged, wh
     what.measures.staged_bytes = staged.size
     with connection.transaction():
         settle(connection, (*what.settings, *APPLYING))
-        return _write(connection, plan, what, partial(apply_rows, connection, plan.apply, staged))
+        kept = copied_rows(plan, staged.kept)
+        return _write(connection, plan, what, partial(apply_rows, connection, plan.apply, staged), kept)
 
 
 def commit_within(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, snapshot: str) -> Committed:
@@ -107,10 +109,11 @@ def read_and_commit(connection: psycopg.Connection, plan: RefreshPlan, what: Com
             settle(connection, what.settings)
         what.measures.enter(APPLY)
         what.measures.staged_bytes = staged.size
+        kept = copied_rows(plan, staged.kept)
         if few := few_rows(plan.apply, staged):
-            return write_few(connection, plan, what, few)
+            return write_few(connection, plan, what, few, kept)
         settle(connection, (READ, *reset(plan.settings), *APPLYING))
-        done = _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged))
+        done = _write(connection, plan, what, partial(apply_many, connection, plan.apply, staged), kept)
         connection.commit()
         return done
 
@@ -128,7 +131,9 @@ def transaction(connection: psycopg.Connection, begin: Iterable[str]) -> Iterato
     connection.commit()
 
 
-def write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, few: FewRows) -> Committed:
+def write_few(
+    connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, few: FewRows, kept: KeptRows | None = None
+) -> Committed:
     """Write by lookups; what was set for the planner while the rows were read does no harm to these statements.
 
     Raise as `commit_within` does.
@@ -136,12 +141,14 @@ def write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitmen
     with pipelined(connection) as together:
         connection.execute(READ)
         connection.execute(LOOK_UP)
-        advance = _ask_to_advance(connection, plan, what)
+        advance = _ask_to_advance(connection, plan, what, kept)
         done = None if together else _advanced(advance)
         # An answer that came early is seen as soon as the next statement is sent.
         with conflicts(), _outrun():
             asked = ask_to_apply(connection, plan.apply, few, what.frozen_before)
+            taken_in = ask_to_take_in(connection, kept)
             xid, _ = done or _advanced(advance)
+        check_taken_in(taken_in)
         rows = applied(connection, plan.apply, few, asked, what.frozen_before)
         with conflicts():
             record(connection, plan, what, rows)
@@ -151,10 +158,17 @@ def write_few(connection: psycopg.Connection, plan: RefreshPlan, what: Commitmen
 
 
 def _write(
-    connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, apply: Callable[[Closing], tuple[int, int]]
+    connection: psycopg.Connection,
+    plan: RefreshPlan,
+    what: Commitment,
+    apply: Callable[[Closing], tuple[int, int]],
+    kept: KeptRows | None = None,
 ) -> Committed:
     closed, earlier_query = closed_through(connection, what) if plan.apply.windows else (None, None)
-    xid, through = advance_frontier(connection, plan, what)
+    xid, through = _advanced(_ask_to_advance(connection, plan, what, kept))
+    if kept:
+        with index_lookups(connection):
+            check_taken_in(ask_to_take_in(connection, kept))
     rows = apply(Closing(closed, through, earlier_query, what.frozen_before))
     record(connection, plan, what, rows)
     return Committed(*rows, xid)
@@ -211,7 +225,9 @@ def advance_frontier(
 
 
 @conflicts()
-def _ask_to_advance(connection: psycopg.Connection, plan: RefreshPlan, what: Commitment) -> psycopg.Cursor:
+def _ask_to_advance(
+    connection: psycopg.Connection, plan: RefreshPlan, what: Commitment, kept: KeptRows | None = None
+) -> psycopg.Cursor:
     return connection.execute(
         ADVANCE,
         {
@@ -232,6 +248,7 @@ def _ask_to_advance(connection: psycopg.Connection, plan: RefreshPlan, what: Com
             "mode": "FULL" if plan.action is Action.REINITIALIZE else plan.action,
             "reason": plan.told,
             "rounds": plan.rounds,
+            "kept_groups": kept.stamp(what.frontier_version + 1) if kept else None,
         },
     )
 

@@ -27,17 +27,19 @@ EMPTY = "{}"
 class FewRows:
     """Changes, or increments of groups, as parameters: the texts of arrays, None where there are none.
 
-    Changes have `weights`. `keyed` are the groups computed anew beside increments, if any are to be.
+    Changes have `weights`. `keyed` are the groups computed anew beside increments, if any are to be, `kept` the
+    increments of groups within the query.
     """
 
     rows: str | None
     weights: str | None
     keyed: str | None
+    kept: tuple[str | None, ...] = ()
 
     @property
     def size(self) -> int:
         """How many characters the rows take."""
-        return sum(len(text) for text in (self.rows, self.keyed) if text)
+        return sum(len(text) for text in (self.rows, self.keyed, *self.kept) if text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +76,19 @@ def ask_few(connection: psycopg.Connection, few: FewRead, most_changes: int = FE
     """Ask for the few rows that there are to apply, if no more changes than `most_changes` wait; see `answered`."""
     most_rows = MOST_GROUPS if few.keyed else MOST_ROWS
     given = {**few.given, "most_changes": most_changes, "most_rows": most_rows, "most_bytes": MOST_BYTES}
-    texts = (text for text in (few.rows, few.keyed) if text)
+    texts = (text for text in (few.rows, few.keyed, *few.kept) if text)
     return [connection.execute(trusted(text), given, prepare=True) for text in texts]
 
 
-def answered(asked: Sequence[psycopg.Cursor]) -> FewRows | None:
+def answered(few: FewRead, asked: Sequence[psycopg.Cursor]) -> FewRows | None:
     """Return the rows that were asked for, None where they are many."""
     found = [cursor.fetchone() for cursor in asked]
     if not all(row and row[0] for row in found):
         return None
-    (_, rows, weights), *keyed = (row or () for row in found)
-    return FewRows(rows, weights, (keyed[0][1] or EMPTY) if keyed else None)
+    (_, rows, weights), *others = (row or () for row in found)
+    keyed = others[: len(others) - len(few.kept)]
+    kept = tuple(row[1] for row in others[len(keyed) :])
+    return FewRows(rows, weights, (keyed[0][1] or EMPTY) if keyed else None, kept)
 
 
 def apply_few(

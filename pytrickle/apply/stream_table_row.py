@@ -78,6 +78,7 @@ ADVANCE = statement(
         frontier=bindparam("frontier", type_=JSONB),
         effective_refresh_mode=bindparam("mode"),
         refresh_reason=bindparam("reason"),
+        kept_groups=bindparam("kept_groups"),
         last_fixpoint_iterations=func.coalesce(bindparam("rounds", type_=Integer), ROW.last_fixpoint_iterations),
     )
     .returning(

@@ -9,8 +9,7 @@ SMALL = 16
 # A table that grows little by little is left to autovacuum, which lags behind one that is filled or grows at once.
 OUTGROWN = """
 SELECT c.oid::regclass::text
-FROM unnest(ARRAY['state', 'body']) AS kind
-    JOIN pg_class AS c ON c.oid = to_regclass(format('pgtrickle_state.%%s_%%s', kind, %(pgt_id)s::bigint))
+FROM pgtrickle_private.kept_beside(%(pgt_id)s) AS beside JOIN pg_class AS c ON c.oid = beside
     CROSS JOIN LATERAL (SELECT pg_relation_size(c.oid) / current_setting('block_size')::integer) AS now (pages)
 WHERE greatest(pages, c.relpages) >= %(small)s
     AND (c.reltuples < 0 OR greatest(pages, c.relpages) >= 2 * least(pages, c.relpages))

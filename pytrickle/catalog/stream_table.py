@@ -42,7 +42,8 @@ class StreamTable:
     `window_end` is the column by which windows are closed, under append. Rows whose `frozen_by` is before
     `frozen_before` never change again; that is a text, since PostgreSQL knows moments that Python does not.
     `timed` says that its schedule is not calculated, `halted` why ticks leave it alone, if they do; `view_stamp` is new
-    when its query means something new.
+    when its query means something new. `kept_groups` says for which query, and which version of the frontier, groups
+    within it are kept.
     """
 
     pgt_id: int
@@ -78,6 +79,7 @@ class StreamTable:
     view_stamp: str | None
     planner_defect: str | None
     recomputation_asked: bool
+    kept_groups: str | None
     dependencies: tuple[Dependency, ...]
     decision: Decision
 
@@ -127,6 +129,7 @@ SELECT s.pgt_id, s.pgt_relid::oid::bigint AS relid,
     CASE WHEN s.output_mode = 'append' THEN s.window_end END AS window_end,
     coalesce(s.statement_timeout, %(statement_timeout)s) AS statement_timeout, s.engine,
     s.earlier_query_through, s.planner_defect, s.recomputation_asked,
+    s.kept_groups,
     s.frozen_by, to_jsonb(s.frozen_before) #>> '{{}}' AS frozen_before,
     s.schedule <> 'calculated' AS timed, pgtrickle_private.is_due(s, %(poll_interval)s) AS due,
     pgtrickle_private.halted(s) AS halted,

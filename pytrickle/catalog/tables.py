@@ -106,6 +106,7 @@ stream_tables = Table(
     Column("frozen_by", Text),
     Column("frozen_before", TIMESTAMP),
     Column("close_after_idle", Interval),
+    Column("kept_groups", Text),
 )
 
 dependencies = Table(

@@ -24,12 +24,12 @@ def read_directly(connection: psycopg.Connection, plan: RefreshPlan, settings: t
     The plan must be one that PostgreSQL computes wholly. Raises psycopg's errors.
     """
 
-    def copied(postgres_query: PostgresQuery) -> Copied:
+    def read(postgres_query: PostgresQuery) -> Copied:
         with undone(connection):
             settle(connection, (READ_ONLY, *settings, *plan.time_limit, *postgres_query.settings))
-            return _copied(connection, postgres_query)
+            return copied(connection, postgres_query)
 
-    return _staged(plan, copied)
+    return _staged(plan, read)
 
 
 def read_within(connection: psycopg.Connection, plan: RefreshPlan) -> Staged:
@@ -37,7 +37,7 @@ def read_within(connection: psycopg.Connection, plan: RefreshPlan) -> Staged:
 
     The settings of the stream table, and those of the plan, must have been made. Raises psycopg's errors.
     """
-    return _staged(plan, lambda postgres_query: _copied(connection, postgres_query))
+    return _staged(plan, lambda postgres_query: copied(connection, postgres_query))
 
 
 def reset(settings: Iterable[str]) -> tuple[str, ...]:
@@ -50,17 +50,19 @@ def reset(settings: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"SET LOCAL {name} TO DEFAULT" for name in names)
 
 
-def _staged(plan: RefreshPlan, copied: Callable[[PostgresQuery], Copied]) -> Staged:
+def _staged(plan: RefreshPlan, read: Callable[[PostgresQuery], Copied]) -> Staged:
     if plan.read is None:
         raise TypeError("a plan whose joins are Spark's cannot be read directly")
     with ExitStack() as unless_complete:
-        rows = unless_complete.enter_context(copied(plan.read))
-        keyed = copied(plan.keyed) if plan.keyed else None
+        rows = unless_complete.enter_context(read(plan.read))
+        keyed = unless_complete.enter_context(read(plan.keyed)) if plan.keyed else None
+        kept = tuple(unless_complete.enter_context(read(each.read)) for each in plan.kept)
         unless_complete.pop_all()
-        return Staged(rows, keyed)
+        return Staged(rows, keyed, kept)
 
 
-def _copied(connection: psycopg.Connection, postgres_query: PostgresQuery) -> Copied:
+def copied(connection: psycopg.Connection, postgres_query: PostgresQuery) -> Copied:
+    """Copy what a query returns."""
     data: IO[bytes] = SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed once its rows are staged
     try:
         with (

@@ -45,11 +45,13 @@ class Staged:
     """Rows to apply: an Arrow table whose columns are text, but for the weight where rows have one, rows copied, or
     the name of the staging table that Spark filled.
 
-    `keyed` holds the recomputed values of groups that increments cannot maintain.
+    `keyed` holds the recomputed values of groups that increments cannot maintain, `kept` the increments of groups
+    within the query.
     """
 
     rows: pa.Table | Copied | str
     keyed: pa.Table | Copied | None
+    kept: tuple[Copied, ...] = ()
 
     @property
     def size(self) -> int | None:
@@ -66,7 +68,7 @@ class Staged:
 
     def close(self) -> None:
         """Let go of copied rows."""
-        for part in (self.rows, self.keyed):
+        for part in (self.rows, self.keyed, *self.kept):
             if isinstance(part, Copied):
                 part.data.close()
 

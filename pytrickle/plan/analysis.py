@@ -11,9 +11,11 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.delta import at
 from pytrickle.plan.algebra.query import Aggregate, Query
 from pytrickle.plan.algebra.relation import Version, operations
+from pytrickle.plan.kept_operations import kept_groups
 from pytrickle.plan.postgres.aggregate import is_exact as adds_exactly
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import compile_rows
+from pytrickle.plan.postgres.kept_groups import KeptGroups, fingerprint
 from pytrickle.plan.query.defining_query import parse
 from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.sql.rounding import refuse_rounding
@@ -37,7 +39,8 @@ class Analysis:
     """What is fixed about a stream table until its definition changes: its algebra, or why it has none.
 
     `defect` names what the planner failed on, though it should not: that is logged with its traceback.
-    Without `spark_sums` PostgreSQL computes sums of numerics, of which Spark found some too wide.
+    Without `spark_sums` PostgreSQL computes sums of numerics, of which Spark found some too wide. `kept` are the groups
+    within the query that are kept in tables of their own.
     """
 
     definition: Definition
@@ -47,6 +50,7 @@ class Analysis:
     hashed: tuple[str, ...]
     defect: str | None = None
     spark_sums: bool = True
+    kept: tuple[KeptGroups, ...] = ()
 
     @property
     def any_order(self) -> bool:
@@ -60,6 +64,11 @@ class Analysis:
         found = operations(self.query.rows)
         chooses = bool(self.query.representatives) and any(operation.depends_on_order for operation in found)
         return not chooses and all(operation.takes_any_order for operation in found)
+
+    @property
+    def kept_as(self) -> str | None:
+        """What tells whether the tables of kept groups are those of this query; None where it keeps none."""
+        return fingerprint(self.kept) if self.kept else None
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -78,7 +87,8 @@ def analyse(definition: Definition, probe: Probe) -> Analysis:
     hashed = _hashed(definition.columns, definition, probe)
     try:
         query = parse(definition, probe)
-        return Analysis(definition, query, _grouped(query, definition, probe), None, hashed)
+        grouped, kept = _grouped(query, definition, probe), kept_groups(query, definition, probe)
+        return Analysis(definition, query, grouped, None, hashed, kept=kept)
     except NotDifferentiable as error:
         return Analysis(definition, None, None, str(error), hashed)
     except STUMBLES as error:

@@ -105,6 +105,20 @@ class FewGroups:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptTable:
+    """The table of groups within a query: `layout` is a query with its `columns`, `indexes` are made once it is filled.
+
+    `take_in` adds increments, its parameter `rows`, and returns in how many groups the number of rows became negative.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    layout: str
+    take_in: str
+    indexes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NewState:
     """How an aggregate state is created with the columns of the query `layout`, and filled from staged increments.
 

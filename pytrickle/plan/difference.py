@@ -10,8 +10,9 @@ from pytrickle.plan.algebra.query import Top
 from pytrickle.plan.apply_plan import Stage
 from pytrickle.plan.at_cut import current_query, path_of
 from pytrickle.plan.cost import is_little
+from pytrickle.plan.kept_reads import kept_reads
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place, Way, place_whole
-from pytrickle.plan.planning import Reads, lossy_columns, planned, reading, settings_as_written
+from pytrickle.plan.planning import Reads, planned, settings_as_written
 from pytrickle.plan.postgres.aggregate import Merge
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -19,6 +20,7 @@ from pytrickle.plan.postgres.few_rows import difference
 from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.scales import first_scales
 from pytrickle.plan.postgres.stored_rows import Storage, body_table
+from pytrickle.plan.reading import lossy_columns, reading
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.plan.whole_rows import whole_rows
@@ -44,11 +46,12 @@ def plan_difference(task: Task, way: Way, refresh_mode: str) -> RefreshPlan | No
         found = _as_written(task)
         return planned(task, placement, Reads(found)) if found else None
     grouped, top = task.shape.grouped, task.query.top
+    kept = kept_reads(task, PLANNER + SETTINGS[Place.POSTGRES], way.action)
     if grouped is None:
-        return planned(task, placement, Reads(_rows(task), top=top))
+        return planned(task, placement, Reads(_rows(task), top=top, kept=kept))
     if any(column.merge is Merge.RECOMPUTE for column in grouped.state):
         return None
-    return planned(task, replace(placement, stage=Stage.GROUPS), Reads(_groups(task, grouped), top=top))
+    return planned(task, replace(placement, stage=Stage.GROUPS), Reads(_groups(task, grouped), top=top, kept=kept))
 
 
 def is_difference(task: Task, way: Way) -> bool:

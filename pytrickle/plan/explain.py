@@ -1,6 +1,7 @@
 """A refresh plan explained: the same data that is executed, as text and as a dictionary."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from pytrickle.catalog.definition import Definition
@@ -8,12 +9,15 @@ from pytrickle.config import EngineName
 from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.algebra.delta import at, blocks_of
 from pytrickle.plan.algebra.relation import (
+    Derived,
     Join,
+    Operation,
     Project,
     Relation,
     Scan,
     UnionAll,
     Version,
+    leaves,
     operations,
     relids,
     scans,
@@ -39,6 +43,8 @@ DIRECT = "the refresher itself, without Spark"
 LEFT = "; PostgreSQL computes sums of numerics, for Spark's decimals were too narrow in a refresh before"
 
 INNER = "  inner aggregate: computed from all rows of {sources} each time; a stream table of its own would be kept"
+KEPT = "  inner groups of {sources}: kept in {table}"
+NOT_YET = ", once a refresh has filled it"
 
 MINUS = "− "
 
@@ -74,6 +80,7 @@ def describe(plan: RefreshPlan, estimates: Mapping[str, int]) -> dict[str, Any]:
         "placement_reason": placement.place_reason,
         "missing_indexes": [index.statement for index in placement.missing if index.column],
         "whole_aggregates": _whole_aggregates(plan),
+        "kept_groups": _kept_groups(plan),
         "sql": plan.read.query if plan.read else None,
         "spark_reads": sorted({frame.sql for frame in reads_of(plan.join)}),
         "recomputation_sql": plan.keyed.query if plan.keyed else None,
@@ -85,8 +92,24 @@ def _whole_aggregates(plan: RefreshPlan) -> list[list[str]]:
     """List, by the sources that it is made of, each aggregate within the query that is computed from all rows."""
     if plan.shape.query is None:
         return []
-    found = (each for each in operations(plan.shape.query.rows) if isinstance(each.construct, Group) and not each.keys)
+    kept = {each.operation for each in plan.shape.kept}
+    whole = (each for each in operations(plan.shape.query.rows) if isinstance(each.construct, Group) and not each.keys)
+    found = (each for each in whole if each not in kept and not _reads_groups(each, kept))
     return [sorted(_name(relid, plan.shape.definition) for relid in relids(each.input)) for each in found]
+
+
+def _reads_groups(operation: Operation, kept: AbstractSet[Operation]) -> bool:
+    """Whether an operation reads nothing but groups that are kept."""
+    return all(isinstance(leaf, Derived) and leaf.operation in kept for leaf in leaves(operation.input))
+
+
+def _kept_groups(plan: RefreshPlan) -> list[dict[str, Any]]:
+    """List the groups within the query that are kept: where, of which sources, and whether they are up to date."""
+    definition, filled = plan.shape.definition, plan.kept_as is not None
+    return [
+        {"table": each.table, "sources": sorted(_name(relid, definition) for relid in each.reads), "filled": filled}
+        for each in plan.shape.kept
+    ]
 
 
 def _name(relid: int, definition: Definition) -> str:
@@ -216,6 +239,10 @@ def _delta(facts: Mapping[str, Any]) -> list[str]:
 
 def _plan(facts: Mapping[str, Any]) -> list[str]:
     missing = [f"  missing index: {statement};" for statement in facts["missing_indexes"]]
+    missing += [
+        KEPT.format(sources=", ".join(each["sources"]), table=each["table"]) + ("" if each["filled"] else NOT_YET)
+        for each in facts["kept_groups"]
+    ]
     missing += [INNER.format(sources=", ".join(sources)) for sources in facts["whole_aggregates"]]
     return [*missing, "  plan:", *(f"    {line}" for line in Part.of(facts["tree"]).lines())]
 

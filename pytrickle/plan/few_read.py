@@ -39,6 +39,7 @@ class FewStatements:
 
     rows: str
     keyed: str | None
+    kept: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, plan: RefreshPlan, ranges: Iterable[ChangeRange]) -> "FewStatements | None":
@@ -52,7 +53,8 @@ class FewStatements:
             return None
         counts = _counts(ranges, plan.shape.definition)
         keyed = _statement(plan.keyed, layout, counts) if plan.keyed else None
-        return cls(_statement(plan.read, layout, counts), keyed)
+        kept = tuple(_statement(each.read, each.table.columns, counts) for each in plan.kept)
+        return cls(_statement(plan.read, layout, counts), keyed, kept)
 
 
 def _layout(plan: ApplyPlan) -> Sequence[str] | None:

@@ -3,22 +3,22 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from pytrickle.catalog.definition import ChangeRange, Definition
-from pytrickle.plan.algebra.delta import arrange, at, differentiate, least_parts, unfold_all
+from pytrickle.catalog.definition import ChangeRange
+from pytrickle.plan.algebra.delta import arrange, at, differentiate, unfold_all
 from pytrickle.plan.algebra.query import Query, Top
-from pytrickle.plan.algebra.relation import Operation, Relation, UnionAll, Version, scans
+from pytrickle.plan.algebra.relation import Relation, UnionAll, Version
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action, Stage
 from pytrickle.plan.applying import Applying
 from pytrickle.plan.at_cut import path_of
-from pytrickle.plan.missing_index import buffers_suffice, missing_below, missing_for
+from pytrickle.plan.delta_terms import delta_compiler, terms_read
+from pytrickle.plan.kept_reads import kept_reads
 from pytrickle.plan.placement import (
     PLANNER,
     SEQUENTIAL,
     SETTINGS,
     Place,
     Placement,
-    Terms,
     Way,
     place_delta,
     place_whole,
@@ -30,10 +30,9 @@ from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.recompute_groups import KEYS, keyed_query
-from pytrickle.plan.postgres.semijoin import admissions
-from pytrickle.plan.postgres.text import as_text, cast_may_lose
 from pytrickle.plan.postgres.touched_keys import Touched
-from pytrickle.plan.refresh_plan import LEFT_CALLS, PostgresQuery, RefreshPlan
+from pytrickle.plan.reading import lossy_columns, reading
+from pytrickle.plan.refresh_plan import LEFT_CALLS, KeptRead, PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import SparkGrouping, spark_grouping
 from pytrickle.plan.spark.leaves import SparkTerm
 from pytrickle.plan.spark.outputs import Carriers
@@ -42,22 +41,17 @@ from pytrickle.plan.sql.types import as_number
 from pytrickle.plan.task import Task
 from pytrickle.plan.whole_rows import rows_of, whole_rows
 
-# Up to so many changes look row by row for what they join, even without an index: to join all at once takes longer.
-FEW_ROWS = 8
-# A part of a delta has so many characters for each table that it joins, or more.
-LEAST_PER_TABLE = 130
 WHOLE = "SELECT {items} FROM (\n{query}\n) AS pgt_full({columns})"
 # Rows without columns can be counted, but not read.
 COUNTED = "SELECT count(*) AS {weight} FROM (\n{query}\n) AS pgt_full"
 NOTHING, AS_WRITTEN = "Spark has nothing to join", "the query is read as it is written"
-READ = "SELECT {items}\nFROM (\n{query}\n) AS q"
 
 
 @dataclass(frozen=True, slots=True)
 class Reads:
     """What a refresh reads: one query, or terms that Spark joins and may group; and the groups computed anew.
 
-    `handed_on` says why Spark joins nothing of one query.
+    `handed_on` says why Spark joins nothing of one query, `kept` what groups that are kept are brought up to date by.
     """
 
     read: PostgresQuery | None = None
@@ -67,13 +61,7 @@ class Reads:
     terms: tuple[Relation, ...] = ()
     top: Top | None = None
     handed_on: str = ""
-
-
-def least_length(task: Task) -> int:
-    """Return how many characters the SQL of a delta has at least: each part of it joins all tables of a term."""
-    rows = arrange(task.query.rows, task.ranges)
-    terms = differentiate(rows, frozenset(relid for relid, known in task.ranges.items() if known.changed))
-    return LEAST_PER_TABLE * sum(least_parts(term, task.ranges) * len(scans(term)) for term in terms)
+    kept: tuple[KeptRead, ...] | None = None
 
 
 def plan_refresh(
@@ -96,8 +84,8 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     query, shape, ranges = task.query, task.shape, task.ranges
     rows = arrange(query.rows, ranges)
     terms = differentiate(rows, frozenset(relid for relid, change_range in ranges.items() if change_range.changed))
-    parts = unfold_all(terms, ranges)
-    compiler = delta_compiler(query, shape.definition, ranges)
+    parts = unfold_all(terms, ranges, task.kept.keys())
+    compiler = delta_compiler(query, shape.definition, ranges, task.kept)
     delta = rows_of(compiler, parts, shape)
     allowed = task.limits.let_spark_join(task.delta_rows)
     grouping = spark_grouping(shape.grouped, shape.spark_sums) if shape.grouped else None
@@ -114,7 +102,8 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     else:
         increments = compiler.within(shape.grouped.increments(delta))
         found = reading(increments, _increment_columns(shape.grouped), lossy_columns(shape), under)
-    return planned(task, placement, Reads(found, keyed=keyed, terms=terms, top=query.top, handed_on=why))
+    kept = kept_reads(task, under) if placement.direct else None
+    return planned(task, placement, Reads(found, keyed=keyed, terms=terms, top=query.top, handed_on=why, kept=kept))
 
 
 def plan_initial(task: Task, way: Way) -> RefreshPlan:
@@ -126,14 +115,15 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
     compiler, rows = whole.compiler, whole.rows
     grouped, lossy = shape.grouped, lossy_columns(shape)
     placement = place_whole(way, Stage.STATE if grouped else Stage.CONTENT, task.rows_read, task.limits)
+    kept = kept_reads(task, settings, way.action) if placement.direct else None
     if grouped is None:
         weighted = not whole.plain or not query.row_columns
         read = reading(compiler.within(rows), query.row_columns, lossy, settings, weighted)
-        return planned(task, placement, Reads(read, top=query.top, handed_on=_why_read_whole(task)))
+        return planned(task, placement, Reads(read, top=query.top, handed_on=_why_read_whole(task), kept=kept))
     increments = compiler.within(grouped.increments(rows, whole.plain))
     read = reading(increments, _increment_columns(grouped), lossy, settings)
     values, why = _values(task, (compiler, rows)), _why_read_whole(task)
-    return planned(task, placement, Reads(read, keyed=values, top=query.top, handed_on=why))
+    return planned(task, placement, Reads(read, keyed=values, top=query.top, handed_on=why, kept=kept))
 
 
 def _why_read_whole(task: Task) -> str:
@@ -197,26 +187,6 @@ def plan_full(task: Task, query: str, way: Way) -> RefreshPlan:
     return planned(task, placement, Reads(read, handed_on=AS_WRITTEN))
 
 
-def delta_compiler(query: Query, definition: Definition, ranges: dict[int, ChangeRange]) -> Compiler:
-    """Prepare to compile the delta of a query between two frontiers."""
-    changed = frozenset(relid for relid, change_range in ranges.items() if change_range.past_rows)
-    few = sum(change_range.past_rows for change_range in ranges.values()) <= FEW_ROWS
-
-    def worth_asking(operation: Operation, keys: frozenset[str]) -> bool:
-        return few or operation.linear or not missing_below(operation, definition, keys)
-
-    return Compiler(definition, ranges, admissions(query.rows, definition, changed), worth_asking)
-
-
-def terms_read(
-    compiler: Compiler, parts: tuple[Relation, ...], spark_can: bool = False, spark_groups: bool = False
-) -> Terms:
-    """Describe the unfolded parts of a delta, compiled already, by what decides where they are joined."""
-    alone = buffers_suffice(parts)
-    missing = () if alone else missing_for(parts, compiler.definition)
-    return Terms(alone, missing, compiler.reads_whole_tables, spark_can, spark_groups)
-
-
 def planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
     weighted = bool(reads.join) or (reads.read is not None and reads.read.weighted)
     shape, keyed = task.applied or task.shape, reads.keyed is not None
@@ -236,6 +206,8 @@ def planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
         reads.terms,
         staging,
         handed_on=reads.handed_on,
+        kept=reads.kept or (),
+        kept_as=None if reads.kept is None else shape.kept_as,
     )
 
 
@@ -253,7 +225,7 @@ def _keyed(shape: Analysis, compiler: Compiler, delta: str) -> PostgresQuery | N
         return None
     keyed = compiler.copy()
     relation, placed = _recomputable(shape.query, compiler.ranges)
-    parts = UnionAll(unfold_all((at(relation, Version.NEW),), compiler.ranges))
+    parts = UnionAll(unfold_all((at(relation, Version.NEW),), compiler.ranges, compiler.kept.keys()))
     keys = shape.grouped.keys
     new = keyed.rows(parts, frozenset(keys))
     if keys:
@@ -281,20 +253,3 @@ def _increment_columns(grouped: Grouped) -> tuple[str, ...]:
 
 def _value_columns(grouped: Grouped) -> tuple[str, ...]:
     return grouped.keys + tuple(column.name for column in grouped.values)
-
-
-def lossy_columns(shape: Analysis) -> frozenset[str]:
-    """Name the columns whose cast to text may lose something; recomputed values count as such, whatever their type."""
-    types = {f"r{i}": type_name for i, (_, type_name) in enumerate(shape.definition.columns)}
-    grouped = shape.grouped
-    types |= dict(grouped.types) if grouped else {}
-    values = {column.name for column in grouped.values} if grouped else set()
-    return frozenset(values | {name for name, type_name in types.items() if cast_may_lose(type_name)})
-
-
-def reading(
-    query: str, columns: tuple[str, ...], lossy: frozenset[str], settings: tuple[str, ...], weighted: bool = False
-) -> PostgresQuery:
-    items = [f"{as_text(f'q.{column}', column in lossy)} AS {column}" for column in columns]
-    items += [f"q.{WEIGHT}"] if weighted else []
-    return PostgresQuery(READ.format(items=", ".join(items), query=query), columns, weighted, settings)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.relation import Relation
 from pytrickle.plan.analysis import Analysis
-from pytrickle.plan.apply_plan import Action, ApplyPlan
+from pytrickle.plan.apply_plan import Action, ApplyPlan, KeptTable
 from pytrickle.plan.placement import Place, Placement
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.grouping import SparkGrouping
@@ -50,21 +50,30 @@ class PostgresQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptRead:
+    """What reads the increments by which kept groups are brought up to date."""
+
+    table: KeptTable
+    read: PostgresQuery
+
+
+@dataclass(frozen=True, slots=True)
 class FewRead:
     """Statements that read few changes as they are applied, see `FewStatements`, and the cuts that they are given.
 
-    `keyed` reads the groups that are computed anew.
+    `keyed` reads the groups that are computed anew, `kept` the increments of those that are kept.
     """
 
     rows: str
     keyed: str | None
     given: Mapping[str, str | None]
     settings: tuple[str, ...]
+    kept: tuple[str, ...] = ()
 
     @property
     def length(self) -> int:
         """How many characters of SQL they are."""
-        return len(self.rows) + len(self.keyed or "")
+        return sum(len(text) for text in (self.rows, self.keyed or "", *self.kept))
 
     @property
     def keeps_plan(self) -> bool:
@@ -80,7 +89,8 @@ class RefreshPlan:
     layout of the staging table where Spark fills one. `rounds` is how many rounds a cycle took to its fixed point,
     which this refresh stores. `choosing` are the seconds that comparing both ways took, as before the first refresh
     of its kind. `handed_on` says why Spark would join nothing if it took part. PostgreSQL may read for `most_seconds`,
-    if that is limited.
+    if that is limited. `kept` read how the groups change that are kept, `kept_as` tells for which query they are; None
+    where they are not brought up to date.
     """
 
     placement: Placement
@@ -98,6 +108,8 @@ class RefreshPlan:
     choosing: float = 0.0
     handed_on: str = ""
     most_seconds: float | None = None
+    kept: tuple[KeptRead, ...] = ()
+    kept_as: str | None = None
 
     @property
     def action(self) -> Action:

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.config import EngineName
 from pytrickle.plan.algebra.query import Query
+from pytrickle.plan.algebra.relation import Operation
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.limits import Limits
+from pytrickle.plan.postgres.kept_groups import KeptGroups
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +17,7 @@ class Task:
 
     `applied` is what the rows are applied to, where that is not what they are read from: members of a cycle are read
     from stand-ins. With `window_end` a row is shown once the window that this column ends is closed, with `frozen_by`
-    rows stay as they are once this column is old enough.
+    rows stay as they are once this column is old enough. It `keeps` groups: those of the old frontier are stored.
     """
 
     shape: Analysis
@@ -24,6 +26,7 @@ class Task:
     window_end: str | None = None
     applied: Analysis | None = None
     frozen_by: str | None = None
+    keeps: bool = False
 
     @property
     def query(self) -> Query:
@@ -31,6 +34,11 @@ class Task:
         if self.shape.query is None:
             raise TypeError("the stream table has no differential plan")
         return self.shape.query
+
+    @property
+    def kept(self) -> dict[Operation, KeptGroups]:
+        """The operations whose groups at the old frontier are stored."""
+        return {each.operation: each for each in self.shape.kept} if self.keeps else {}
 
     @property
     def delta_rows(self) -> int:

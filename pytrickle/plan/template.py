@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.cut import Cut
+from pytrickle.plan.delta_terms import FEW_ROWS
 from pytrickle.plan.few_read import FewStatements
 from pytrickle.plan.limits import Limits
 from pytrickle.plan.placement import Place, Way
-from pytrickle.plan.planning import FEW_ROWS, plan_differential
+from pytrickle.plan.planning import plan_differential
 from pytrickle.plan.postgres.buffer import is_netted
 from pytrickle.plan.postgres.few_rows import literal
 from pytrickle.plan.refresh_plan import KEPT_PLAN, FewRead, PostgresQuery, RefreshPlan
@@ -78,6 +79,7 @@ class Outline:
     let_spark_join: bool
     limits: Limits
     frozen_by: str | None
+    keeps: bool
 
     @classmethod
     def of(cls, task: Task) -> "Outline":
@@ -93,6 +95,7 @@ class Outline:
             task.limits.let_spark_join(task.delta_rows),
             task.limits,
             task.frozen_by,
+            task.keeps,
         )
 
     def serves(self, other: "Outline", counts: Sequence[int]) -> bool:
@@ -143,13 +146,16 @@ class Template:
         plan = plan_differential(replace(task, ranges=ranges), way)
         if plan.read is None or plan.staging:
             return None
-        given = replace(plan, read=_given(plan.read), keyed=_given(plan.keyed))
+        kept = tuple(replace(each, read=_given(each.read)) for each in plan.kept)
+        keyed = _given(plan.keyed) if plan.keyed else None
+        given = replace(plan, read=_given(plan.read), keyed=keyed, kept=kept)
         return cls(plan, FewStatements.of(given, task.ranges.values()))
 
     def filled(self, task: Task, way: Way) -> RefreshPlan:
         """Return the plan for a task of the same outline, as `plan_differential` would."""
-        read, keyed = (_filled(each, task.ranges) for each in (self.plan.read, self.plan.keyed))
-        return replace(self._between(task, way), read=read, keyed=keyed)
+        read, keyed = (_filled(each, task.ranges) if each else None for each in (self.plan.read, self.plan.keyed))
+        kept = tuple(replace(each, read=_filled(each.read, task.ranges)) for each in self.plan.kept)
+        return replace(self._between(task, way), read=read, keyed=keyed, kept=kept)
 
     def filled_for_few(self, task: Task, way: Way) -> RefreshPlan | None:
         """Return the plan whose statements are given the cuts; None where there is none."""
@@ -168,7 +174,7 @@ class Template:
         given = {name: value for each in ranges for name, value in each.given().items()}
         looked_up = self.plan.placement.place is Place.INDEX and all(each.pages <= MOST_PAGES for each in ranges)
         settings = (*self.plan.settings, KEPT_PLAN) if looked_up else self.plan.settings
-        return FewRead(self.few.rows, self.few.keyed, given, settings)
+        return FewRead(self.few.rows, self.few.keyed, given, settings, self.few.kept)
 
     def _between(self, task: Task, way: Way) -> RefreshPlan:
         return between(self.plan, task, way)
@@ -215,7 +221,7 @@ def _opened(change_range: ChangeRange) -> ChangeRange:
     return replace(change_range, old=opened(change_range.old, "old"), new=opened(change_range.new, "new"))
 
 
-def _filled(read: PostgresQuery | None, ranges: Mapping[int, ChangeRange]) -> PostgresQuery | None:
+def _filled(read: PostgresQuery, ranges: Mapping[int, ChangeRange]) -> PostgresQuery:
     """Fill in the cuts themselves."""
 
     def condition(found: re.Match[str]) -> str:
@@ -225,10 +231,10 @@ def _filled(read: PostgresQuery | None, ranges: Mapping[int, ChangeRange]) -> Po
             raise TypeError("a template was made for other cuts")
         return cut.covered() if found[3] == "covered" else cut.beyond()
 
-    return replace(read, query=CONDITION.sub(condition, read.query)) if read else None
+    return replace(read, query=CONDITION.sub(condition, read.query))
 
 
-def _given(read: PostgresQuery | None) -> PostgresQuery | None:
+def _given(read: PostgresQuery) -> PostgresQuery:
     """Fill in parameters for the cuts; of a statement with parameters each other percent sign is doubled."""
 
     def condition(found: re.Match[str]) -> str:
@@ -236,4 +242,4 @@ def _given(read: PostgresQuery | None) -> PostgresQuery | None:
         cut = empty.given_old if found[2] == "old" else empty.given_new
         return cut.covered() if found[3] == "covered" else cut.beyond()
 
-    return replace(read, query=CONDITION.sub(condition, literal(read.query))) if read else None
+    return replace(read, query=CONDITION.sub(condition, literal(read.query)))

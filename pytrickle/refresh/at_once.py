@@ -8,6 +8,7 @@ import psycopg
 from pytrickle.apply.commit import read_and_commit, reading_at, transaction, write_few
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.few_rows import MOST_GROUPS, FewRows, answered, ask_few
+from pytrickle.apply.kept_groups import given_rows
 from pytrickle.apply.measures import APPLY
 from pytrickle.catalog.change_ranges import ask_counts, counted, partly_read, uncounted_ranges
 from pytrickle.catalog.definition import ChangeRange
@@ -83,7 +84,7 @@ class AtOnce:
                 computation.plan, few = read
                 computation.planned()
                 snapshot = Snapshot(connection, name or "", cut, taken, self.goal.moment)
-                what = self.refresher.commitment(computation, snapshot)
+                what = computation.commitment(snapshot.cut)
                 done = self._write(computation.plan, few, what)
                 return self.refresher.result(computation, done), done
         return self.refresher.mark_up_to_date(self.table, self.goal), None
@@ -119,7 +120,7 @@ class AtOnce:
             shape = self.refresher.planner.unchanged_shape(self.table.pgt_id, found.stamp)
             plan = self._plan(shape, changed) if shape and needs_refresh(self.table, changed) else None
             if plan and plan.few and plan.few == foreseen and asked:
-                return Seen(found, changed, shape, plan, answered(asked), True)
+                return Seen(found, changed, shape, plan, answered(plan.few, asked), True)
         return Seen(found, changed, shape, plan)
 
     def _read(
@@ -135,7 +136,7 @@ class AtOnce:
             making = self.refresher.planner.templates.kept_plans.make(connection, asked)
             plan = replace(plan, choosing=plan.choosing + making)
             with pipelined(connection):
-                few = answered(ask_few(connection, asked))
+                few = answered(asked, ask_few(connection, asked))
         if plan.few is None or few:
             return plan, few
         self._note(many=True)
@@ -147,7 +148,7 @@ class AtOnce:
         if few:
             what.measures.enter(APPLY)
             what.measures.staged_bytes = few.size
-            return write_few(self.refresher.connection, plan, what, few)
+            return write_few(self.refresher.connection, plan, what, few, given_rows(plan, few.kept))
         done = read_and_commit(self.refresher.connection, plan, what)
         self._note(many=done.rows_inserted + done.rows_deleted > MOST_GROUPS)
         return done

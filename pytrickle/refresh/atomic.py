@@ -74,7 +74,7 @@ class AtomicRefresh:
         computation = self.computed[table.relid]
         if computation.plan is None or computation.staged is None:
             return self.refresher.mark_up_to_date(table, computation.goal), None
-        what = self.refresher.commitment(computation, self.snapshot)
+        what = computation.commitment(self.snapshot.cut)
         with attempting(computation.plan), translate_errors():
             committed = commit(inside.connection, computation.plan, computation.staged, what)
         self.written[table.relid] = committed.xid

@@ -14,8 +14,9 @@ from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import NEAR, WORTH_ASKING, expected, is_unfamiliar, lacks_whole, least_worth_asking
+from pytrickle.plan.delta_terms import least_length
 from pytrickle.plan.placement import Place, Standing, Way, choose_way, delta_way
-from pytrickle.plan.planning import least_length, plan_differential
+from pytrickle.plan.planning import plan_differential
 from pytrickle.plan.quote import Quote
 from pytrickle.plan.refresh_plan import FEW_CHANGES, RefreshPlan
 from pytrickle.plan.task import Task

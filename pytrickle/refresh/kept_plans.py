@@ -39,7 +39,7 @@ class KeptPlans:
             connection.execute("DEALLOCATE ALL")
             known.clear()
         with pipelined(connection):
-            answered(ask_few(connection, few, most_changes=0))
+            answered(few, ask_few(connection, few, most_changes=0))
         known[few.rows] = few.length
         return monotonic() - began
 

@@ -32,11 +32,12 @@ from pytrickle.plan.append_mode import check_append
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.at_cut import current_query, query_at, rewound
 from pytrickle.plan.auto import WORTH_ASKING
+from pytrickle.plan.delta_terms import least_length
 from pytrickle.plan.difference import plan_difference
 from pytrickle.plan.engines import faster_engine, worth_a_trial
 from pytrickle.plan.limits import Limits, Means, limits_of
 from pytrickle.plan.placement import Standing, Way
-from pytrickle.plan.planning import least_length, plan_full, plan_refresh
+from pytrickle.plan.planning import plan_full, plan_refresh
 from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead, RefreshPlan
 from pytrickle.plan.task import Task
@@ -45,7 +46,7 @@ from pytrickle.refresh.foresight import Foresight
 from pytrickle.refresh.guards import refuse_recomputing
 from pytrickle.refresh.kept_plans import LONG
 from pytrickle.refresh.remembered import Remembered
-from pytrickle.refresh.standing import is_again, standing_of, with_state
+from pytrickle.refresh.standing import is_again, is_kept, standing_of, with_state
 from pytrickle.refresh.templates import Templates
 from pytrickle.tracing import phase
 
@@ -266,7 +267,9 @@ class Planner:
         limits = self.limits(table, means)
         read = {source.relid: source.used for source in shape.definition.sources}
         known = {relid: each.read_with(read[relid]) if relid in read else each for relid, each in ranges.items()}
-        return Task(shape, known, limits, table.window_end, frozen_by=table.frozen_by)
+        elsewhere = table.window_end or table.frozen_by or limits.spark or table.refresh_mode == "FULL"
+        keeps = is_kept(table, shape) and not elsewhere
+        return Task(shape, known, limits, table.window_end, frozen_by=table.frozen_by, keeps=keeps)
 
     def limits(self, table: StreamTable, means: Means) -> Limits:
         """Return by which limits a stream table is refreshed."""

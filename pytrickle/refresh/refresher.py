@@ -9,7 +9,7 @@ import psycopg
 
 from pytrickle.apply.closed_windows import has_closing
 from pytrickle.apply.commit import commit, commit_within, conflicts
-from pytrickle.apply.commitment import Commitment, Committed
+from pytrickle.apply.commitment import Committed
 from pytrickle.apply.measures import WAIT, Measures
 from pytrickle.apply.rewritten import check_not_rewritten
 from pytrickle.apply.staging_table import staging_table
@@ -34,6 +34,7 @@ from pytrickle.plan.append_mode import asks_for_closing
 from pytrickle.plan.limits import TOO_NARROW, Means
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
+from pytrickle.refresh.keeping import Keeper
 from pytrickle.refresh.planner import Planner
 from pytrickle.refresh.standing import needs_refresh
 from pytrickle.refresh.under_way import under_way
@@ -157,29 +158,6 @@ class Refresher:
         computation.staged = self._compute(computation, computation.plan, snapshot, None)
         computation.measures.enter(WAIT)
 
-    def commitment(self, computation: Computation, snapshot: Snapshot) -> Commitment:
-        """Say what the write transaction stores beside the rows."""
-        table, goal = computation.table, computation.goal
-        return Commitment(
-            table.pgt_id,
-            table.frontier_version,
-            table.view_stamp,
-            computation.settings,
-            snapshot.cut,
-            goal.moment,
-            table.decision.effective,
-            table.decision.let_through,
-            goal.initiated_by,
-            computation.started,
-            computation.measures,
-            table.reinitialize_reason,
-            computation.next_reason,
-            table.window_end,
-            table.frozen_by,
-            table.frozen_before,
-            computation.planner_defect,
-        )
-
     def result(self, computation: Computation, done: Committed | None) -> RefreshResult:
         """Tell what a refresh did, and remember how long it took."""
         plan, since = computation.plan, computation.goal.since
@@ -228,7 +206,14 @@ class Refresher:
         plan, table = computation.plan, computation.table
         assert plan is not None
         computation.planned()
-        with under_way(self.connection, table.pgt_id):
+        done = self._carried_out(computation, plan, snapshot)
+        Keeper(self.connection, self.planner).keep(table, plan)
+        return done
+
+    def _carried_out(
+        self, computation: Computation, plan: RefreshPlan, snapshot: Snapshot
+    ) -> tuple[RefreshResult, Committed | None]:
+        with under_way(self.connection, computation.table.pgt_id):
             if plan.computed_where_applied:
                 try:
                     return self._carry_out_within(computation, plan, snapshot)
@@ -248,7 +233,7 @@ class Refresher:
             staging_table(self.connection, plan.staging, computation.table.pgt_id) as staging,
             self._compute(computation, plan, snapshot, staging) as staged,
         ):
-            done = commit(self.connection, plan, staged, self.commitment(computation, snapshot))
+            done = commit(self.connection, plan, staged, computation.commitment(snapshot.cut))
         return self.result(computation, done), done
 
     def _carry_out_within(
@@ -256,7 +241,7 @@ class Refresher:
     ) -> tuple[RefreshResult, Committed | None]:
         """Compute few changes where they are applied, at the same snapshot."""
         with attempting(plan), translate_errors():
-            done = commit_within(self.connection, plan, self.commitment(computation, snapshot), snapshot.name)
+            done = commit_within(self.connection, plan, computation.commitment(snapshot.cut), snapshot.name)
         return self.result(computation, done), done
 
     @phase("compute")

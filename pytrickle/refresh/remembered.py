@@ -35,7 +35,8 @@ class Remembered:
     stream tables whose changes Spark joined: what failed there is not tried again. `failed` are those of which the
     last refresh in a single transaction did. `given_up` are the refreshes that took too long, differential ones with
     the sources that had changed; `made_since` counts the refreshes after that. Of `unlimited` stream tables Spark would
-    have read what was to be tried, which no limit ends.
+    have read what was to be tried, which no limit ends. `left_behind` counts the whole refreshes that left behind the
+    groups that a query keeps.
     """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class Remembered:
     given_up: dict[int, dict[tuple[frozenset[int], int], PastRefresh]] = field(default_factory=dict)
     made_since: Counter[int] = field(default_factory=Counter)
     unlimited: set[int] = field(default_factory=set)
+    left_behind: Counter[int] = field(default_factory=Counter)
 
     def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
         """Return what is known of a stream table; `read` asks the database, where that is due."""

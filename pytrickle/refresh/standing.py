@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import psycopg
 
+from pytrickle.apply.kept_groups import stamp
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.plan.analysis import Analysis
@@ -27,7 +28,8 @@ def kept_tables(table: StreamTable, shape: Analysis) -> list[str]:
         return []
     pgt_id = shape.definition.pgt_id
     needed = [state_table(pgt_id)] if shape.grouped else []
-    return needed + ([body_table(pgt_id)] if shape.query and shape.query.top else [])
+    needed += [body_table(pgt_id)] if shape.query and shape.query.top else []
+    return needed + ([each.table for each in shape.kept] if is_kept(table, shape) else [])
 
 
 def with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:
@@ -39,6 +41,11 @@ def with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shap
     found = "SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%s::text[]) AS name"
     row = snapshot_connection.execute(found, (needed,)).fetchone()
     return table if row and row[0] else replace(table, reinitialize_reason="its changes can be computed now")
+
+
+def is_kept(table: StreamTable, shape: Analysis) -> bool:
+    """Whether the groups that a query keeps are those at the frontier of its stream table."""
+    return shape.kept_as is not None and table.kept_groups == stamp(shape.kept_as, table.frontier_version)
 
 
 def standing_of(table: StreamTable, task: Task, may_give_up: bool) -> Standing:

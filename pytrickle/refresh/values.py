@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Protocol
 
-from pytrickle.apply.commitment import Committed
+from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.measures import COMPUTE, Measures
 from pytrickle.catalog.session_settings import limit_statements, naming_statement, session_statements
 from pytrickle.catalog.stream_table import StreamTable
@@ -119,6 +119,29 @@ class Computation:
         """Note that it is planned, and will be computed now."""
         self.measures.enter(COMPUTE)
         self.measures.choosing(self.plan.choosing if self.plan else 0.0)
+
+    def commitment(self, cut: Cut) -> Commitment:
+        """Say what the write transaction stores beside the rows, which were read in a snapshot at a cut."""
+        table, goal = self.table, self.goal
+        return Commitment(
+            table.pgt_id,
+            table.frontier_version,
+            table.view_stamp,
+            self.settings,
+            cut,
+            goal.moment,
+            table.decision.effective,
+            table.decision.let_through,
+            goal.initiated_by,
+            self.started,
+            self.measures,
+            table.reinitialize_reason,
+            self.next_reason,
+            table.window_end,
+            table.frozen_by,
+            table.frozen_before,
+            self.planner_defect,
+        )
 
     def close(self) -> None:
         """Let go of the staged rows."""

@@ -10,9 +10,10 @@ import pytest
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.cut import Cut
 from pytrickle.plan.analysis import Analysis
+from pytrickle.plan.delta_terms import least_length
 from pytrickle.plan.limits import Limits, Means
 from pytrickle.plan.placement import delta_way
-from pytrickle.plan.planning import least_length, plan_differential
+from pytrickle.plan.planning import plan_differential
 from pytrickle.plan.task import Task
 from pytrickle.plan.template import SECRET, Outline, Template
 from tests.conftest import Database

@@ -1,14 +1,26 @@
 """Delta rules: how the change of a relation follows from the changes of its sources."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import product
 from math import prod
 
 from pytrickle.catalog.definition import ChangeRange
-from pytrickle.plan.algebra.relation import Derived, Function, Join, Project, Relation, Scan, UnionAll, Version, relids
+from pytrickle.plan.algebra.relation import (
+    Derived,
+    Function,
+    Join,
+    Operation,
+    Project,
+    Relation,
+    Scan,
+    UnionAll,
+    Version,
+    relids,
+)
 
 MAX_PARTS = 64
+Kept = Collection[Operation]
 
 
 def at(node: Relation, version: Version) -> Relation:
@@ -85,12 +97,15 @@ def differentiate(node: Relation, changed: frozenset[int]) -> tuple[Relation, ..
             )
 
 
-def unfold(node: Relation, past: frozenset[int], future: frozenset[int]) -> tuple[Relation, ...]:
+def unfold(
+    node: Relation, past: frozenset[int], future: frozenset[int], kept: Kept = frozenset()
+) -> tuple[Relation, ...]:
     """OLD = CURRENT - PAST and NEW = CURRENT - FUTURE, multiplied out over joins.
 
     `past` and `future` name the sources that have changes beyond the old and the new frontier; for the others the
     correction is empty and dropped. Multiplied out, each part joins plain tables (which have indexes) or buffered
-    changes (which are few), never a union of both, through which PostgreSQL finds no index.
+    changes (which are few), never a union of both, through which PostgreSQL finds no index. Of operations that are
+    `kept` the old state is stored: OLD is read as it is, and NEW = OLD + DELTA.
 
     >>> old = Scan("l", 1, (), Version.OLD)
     >>> [(leaf.version.value, leaf.negated) for leaf in unfold(old, frozenset({1}), frozenset())]
@@ -100,26 +115,27 @@ def unfold(node: Relation, past: frozenset[int], future: frozenset[int]) -> tupl
         case Scan():
             return _unfold_scan(node, past, future)
         case Derived():
-            return _unfold_derived(node, past)
+            return _unfold_kept(node, past) if node.operation in kept else _unfold_derived(node, past)
         case Function():
             return (node,)
         case UnionAll(inputs=inputs):
-            return tuple(part for child in inputs for part in unfold(child, past, future))
+            return tuple(part for child in inputs for part in unfold(child, past, future, kept))
         case Project(input=child):
-            return tuple(replace(node, input=part) for part in unfold(child, past, future))
+            return tuple(replace(node, input=part) for part in unfold(child, past, future, kept))
         case Join(inputs=inputs):
-            return tuple(
-                replace(node, inputs=parts) for parts in product(*(unfold(child, past, future) for child in inputs))
-            )
+            unfolded = (unfold(child, past, future, kept) for child in inputs)
+            return tuple(replace(node, inputs=parts) for parts in product(*unfolded))
 
 
-def unfold_all(nodes: tuple[Relation, ...], ranges: Mapping[int, ChangeRange]) -> tuple[Relation, ...]:
+def unfold_all(
+    nodes: tuple[Relation, ...], ranges: Mapping[int, ChangeRange], kept: Kept = frozenset()
+) -> tuple[Relation, ...]:
     """Unfold relations over what the old and the new frontier leave out, each unless that makes too many parts."""
     past = frozenset(relid for relid, change_range in ranges.items() if change_range.past_rows)
     future = frozenset(relid for relid, change_range in ranges.items() if change_range.future_rows)
     result: list[Relation] = []
     for node in nodes:
-        parts = unfold(node, past, future)
+        parts = unfold(node, past, future, kept)
         result += parts if len(parts) <= MAX_PARTS else [_current_where_possible(node, past, future)]
     return tuple(result)
 
@@ -184,6 +200,14 @@ def _unfold_derived(node: Derived, past: frozenset[int]) -> tuple[Derived, ...]:
     if not relids(node.operation.input) & past:
         return (new,)
     return (new, replace(node, version=Version.DELTA, negated=not node.negated))
+
+
+def _unfold_kept(node: Derived, past: frozenset[int]) -> tuple[Derived, ...]:
+    """The old state of a kept operation is stored; the new one is NEW = OLD + DELTA."""
+    if node.version is not Version.NEW:
+        return (node,)
+    old = replace(node, version=Version.OLD)
+    return (old, replace(node, version=Version.DELTA)) if relids(node.operation.input) & past else (old,)
 
 
 def _current_where_possible(node: Relation, past: frozenset[int], future: frozenset[int]) -> Relation:

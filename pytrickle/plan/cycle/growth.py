@@ -7,9 +7,9 @@ from pytrickle.catalog.definition import ChangeRange, Source
 from pytrickle.plan.algebra.delta import arrange, at, differentiate, unfold_all
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
+from pytrickle.plan.delta_terms import delta_compiler, terms_read
 from pytrickle.plan.limits import WITHIN
 from pytrickle.plan.placement import ALONE, SETTINGS, Place, join_place
-from pytrickle.plan.planning import delta_compiler, terms_read
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate
 from pytrickle.plan.sql.types import all_exact

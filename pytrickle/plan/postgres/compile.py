@@ -24,7 +24,8 @@ from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
 from pytrickle.plan.postgres.in_place import open_changes, read_as, with_list
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
-from pytrickle.plan.postgres.semijoin import Semijoin, admitted, admitting, buffered, predicate, reading
+from pytrickle.plan.postgres.kept_groups import KeptGroups
+from pytrickle.plan.postgres.semijoin import Semijoin, admit
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.postgres.weight import is_plain, weight
 from pytrickle.plan.sql.dialect import quote
@@ -53,13 +54,15 @@ class Compiler:
     """Compiles relations that share one WITH list, whose entries come in the order in which they build on each other.
 
     Without ranges everything is read as the snapshot shows it. `worth_asking` says whether an operation is computed
-    for one value after another of some of its keys, rather than once for all.
+    for one value after another of some of its keys, rather than once for all. Of `kept` operations the groups at the
+    old frontier are stored.
     """
 
     definition: Definition
     ranges: Mapping[int, ChangeRange] = field(default_factory=dict)
     admissions: Mapping[Operation, tuple[Semijoin, ...]] = field(default_factory=dict)
     worth_asking: Callable[[Operation, frozenset[str]], bool] = always
+    kept: Mapping[Operation, KeptGroups] = field(default_factory=dict)
     entries: dict[str, str] = field(default_factory=dict)
     in_place: frozenset[str] = frozenset()
     deltas: dict[Operation, str] = field(default_factory=dict)
@@ -95,7 +98,7 @@ class Compiler:
 
     def parts(self, node: Relation) -> tuple[Relation, ...]:
         """Multiply out what corrects the current state; give up where that makes too many parts."""
-        return unfold_all((node,), self.ranges)
+        return unfold_all((node,), self.ranges, self.kept.keys())
 
     def _select(self, block: Project, bound: frozenset[str], touched: Touched | None) -> str:
         join = block.input
@@ -137,6 +140,8 @@ class Compiler:
                 return fenced(self._corrected(leaf), leaf, reach.links(leaf))
             case Derived(version=Version.DELTA):
                 return f"{self.delta(leaf)} AS {alias}"
+            case Derived(operation=operation, version=Version.OLD) if operation in self.kept:
+                return f"({self.kept[operation].stored}) AS {alias}"
             case Derived():
                 return self._derived(leaf, reach)
 
@@ -214,6 +219,10 @@ class Compiler:
             return name
         changed, now = f"pgt_changed_{alias}", f"pgt_now_{alias}"
         self.entries[changed] = consolidate(self._input_delta(operation), arguments, exact)
+        if kept := self.kept.get(operation):
+            self.entries[now] = kept.increments(f"SELECT * FROM {changed}")
+            self.entries[name] = kept.delta(now)
+            return name
         if operation.keys:
             touched = Touched(f"pgt_keys_{alias}", operation.keys)
             self.entries[touched.name] = TOUCHED_KEYS.format(keys=", ".join(operation.keys), changed=changed)
@@ -227,23 +236,6 @@ class Compiler:
         old = operation.result(expand(before, arguments, exact, False))
         both = NEW_LESS_OLD.format(weight=WEIGHT, new=new, old=old)
         self.entries[name] = consolidate(both, operation.columns, operation.columns_canonical)
-        return name
-
-    def _admitted(self, block: Project, admissions: tuple[Semijoin, ...]) -> Project:
-        """Drop the changes of an operation's input whose keys nothing beside the operation can join."""
-        join, keys = block.input, dict(block.columns)
-        assert isinstance(join, Join)
-        test = admitting(admissions, self.ranges, keys, self._from_scan)
-        exprs = [keys[key] for key in admissions[0].keys]
-        if (scan := buffered(join, exprs)) is not None:
-            return replace(block, input=reading(join, scan, self._admitted_changes(join, scan, test)))
-        return replace(block, input=replace(join, predicates=(*join.predicates, predicate(test, exprs))))
-
-    def _admitted_changes(self, join: Join, scan: Scan, test: str) -> str:
-        """Name the entry of the changes of a table that are admitted: each is tested once, whatever joins it."""
-        text, new = admitted(self._from_scan(scan), join, scan.alias, test), f"pgt_admitted_{len(self.entries)}"
-        name = next((name for name, each in self.entries.items() if each == text), new)
-        self.entries[name] = text
         return name
 
     def _touched_input(self, operation: Operation, touched: Touched) -> tuple[str, bool]:
@@ -275,15 +267,20 @@ class Compiler:
             )
         return f"pgt_new_{alias}"
 
+    def taken_in(self, kept: KeptGroups) -> str:
+        """Compute the increments of kept groups."""
+        return self.within(kept.increments(self._input_delta(kept.operation)))
+
     def _input_delta(self, operation: Operation) -> str:
         changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.changed)
         rows = arrange(operation.input, self.ranges)
-        parts = unfold_all(differentiate(rows, changed), self.ranges)
+        parts = unfold_all(differentiate(rows, changed), self.ranges, self.kept.keys())
         if not parts:
             layout = compile_rows(at(operation.input, Version.CURRENT), self.definition)
             return NO_ROWS.format(layout=layout)
         if admissions := self.admissions.get(operation):
-            parts = tuple(self._admitted(block, admissions) for part in parts for block in blocks_of(part))
+            blocks = [block for part in parts for block in blocks_of(part)]
+            parts = tuple(admit(block, admissions, self.ranges, self._from_scan, self.entries) for block in blocks)
         return self.rows(UnionAll(parts))
 
 

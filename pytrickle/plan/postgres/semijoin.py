@@ -132,6 +132,30 @@ def admitting(
     return " OR ".join(" AND ".join(f"({admits(*part)})" for part in use) for use in parts)
 
 
+def admit(
+    block: Project,
+    uses: Sequence[Semijoin],
+    ranges: Mapping[int, ChangeRange],
+    from_scan: Callable[[Scan], str],
+    entries: dict[str, str],
+) -> Project:
+    """Drop the changes of an operation's input whose keys nothing beside the operation can join.
+
+    Changes of a table are tested once, whatever joins them: in one of the `entries` of the WITH list.
+    """
+    join, keys = block.input, dict(block.columns)
+    assert isinstance(join, Join)
+    test = admitting(uses, ranges, keys, from_scan)
+    exprs = [keys[key] for key in uses[0].keys]
+    scan = buffered(join, exprs)
+    if scan is None:
+        return replace(block, input=replace(join, predicates=(*join.predicates, predicate(test, exprs))))
+    text, new = admitted(from_scan(scan), join, scan.alias, test), f"pgt_admitted_{len(entries)}"
+    name = next((name for name, each in entries.items() if each == text), new)
+    entries[name] = text
+    return replace(block, input=reading(join, scan, name))
+
+
 def predicate(test: str, exprs: Sequence[Expr]) -> Predicate:
     """Make a condition of a test of some expressions."""
     columns = frozenset(column for expr in exprs for column in expr.columns)

@@ -212,7 +212,7 @@ class Fixpoint:
             turn.grown.drop(connection)
             if computation.plan is None or computation.staged is None:
                 return self.refresher.mark_up_to_date(turn.table, turn.goal), None
-            what = self.refresher.commitment(computation, self.inside)
+            what = computation.commitment(self.inside.cut)
             committed = commit(connection, computation.plan, computation.staged, what)
             self._check(turn, committed)
             return self.refresher.result(computation, committed), committed

@@ -53,9 +53,8 @@ BEGIN
     FROM pgt_change_tracking AS k WHERE lacks_identity(to_regclass(k.buffer))
     UNION ALL
     SELECT made.relid::bigint, ARRAY[t.pgt_id::bigint]
-    FROM pgt_stream_tables AS t CROSS JOIN LATERAL unnest(ARRAY[t.pgt_relid::oid,
-        to_regclass(format('pgtrickle_state.state_%s', t.pgt_id))::oid,
-        to_regclass(format('pgtrickle_state.body_%s', t.pgt_id))::oid]) AS made(relid)
+    FROM pgt_stream_tables AS t CROSS JOIN LATERAL (
+        SELECT t.pgt_relid::oid UNION ALL SELECT kept_beside(t.pgt_id)::oid) AS made(relid)
     WHERE lacks_identity(made.relid);
 END
 $$;

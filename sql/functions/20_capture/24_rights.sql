@@ -12,8 +12,7 @@ BEGIN
     INTO sentence, remedy
     FROM pg_class AS c
     WHERE NOT pg_has_role(c.relowner, 'USAGE') AND c.oid = ANY (ARRAY(
-        SELECT unnest(ARRAY[t.pgt_relid, t.view_relid, to_regclass(format('pgtrickle_state.state_%s', p_pgt_id)),
-            to_regclass(format('pgtrickle_state.body_%s', p_pgt_id))])::oid
+        SELECT unnest(ARRAY[t.pgt_relid, t.view_relid]::oid[] || ARRAY(SELECT kept_beside(p_pgt_id)::oid))
         FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id
         UNION ALL SELECT to_regclass(k.buffer) FROM pgt_dependencies AS d
             JOIN pgt_change_tracking AS k USING (source_relid) WHERE d.pgt_id = p_pgt_id))

@@ -74,8 +74,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.unlogged_storage() RETURNS TABLE (p
     LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT s.pgt_id, c.oid FROM pg_class AS c JOIN pgt_stream_tables AS s ON c.oid = s.pgt_relid
-        OR (c.relnamespace = 'pgtrickle_state'::regnamespace
-            AND c.relname IN (format('state_%s', s.pgt_id), format('body_%s', s.pgt_id)))
+        OR (c.relnamespace = 'pgtrickle_state'::regnamespace AND c.oid IN (SELECT kept_beside(s.pgt_id)))
     WHERE c.relpersistence = 'u' AND c.relkind = 'r'
 $$;
 COMMENT ON FUNCTION pgtrickle_private.unlogged_storage() IS

@@ -50,9 +50,7 @@ BEGIN
     PERFORM drop_staging(id);
     FOR relation IN
         SELECT CASE relkind WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END AS kind, oid::regclass AS name FROM pg_class
-        WHERE oid IN (dropped.view_relid, dropped.pgt_relid,
-                      to_regclass(format('pgtrickle_state.state_%s', id)),
-                          to_regclass(format('pgtrickle_state.body_%s', id)))
+        WHERE oid = ANY (ARRAY[dropped.view_relid, dropped.pgt_relid]::oid[] || ARRAY(SELECT kept_beside(id)::oid))
         ORDER BY relkind DESC
     LOOP
         EXECUTE format('DROP %s %s %s', relation.kind, relation.name, CASE WHEN cascade THEN 'CASCADE'

@@ -88,6 +88,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.try_set_query_aside(id bigint) RETU
 AS $$
 DECLARE
     unique_key regclass;
+    beside regclass;
     view CONSTANT regclass := (SELECT t.view_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = id);
 BEGIN
     EXECUTE format('ALTER VIEW %s RENAME TO query_%s_before', view, id);
@@ -99,7 +100,10 @@ BEGIN
     LOOP
         EXECUTE format('DROP INDEX %s', unique_key);
     END LOOP;
-    EXECUTE format('DROP TABLE IF EXISTS pgtrickle_state.state_%s, pgtrickle_state.body_%s', id, id);
+    FOR beside IN SELECT kept_beside(id) LOOP
+        EXECUTE format('DROP TABLE %s', beside);
+    END LOOP;
+    UPDATE pgt_stream_tables SET kept_groups = NULL WHERE pgt_id = id AND kept_groups IS NOT NULL;
     RETURN true;
 EXCEPTION
     WHEN lock_not_available OR deadlock_detected THEN RETURN false;

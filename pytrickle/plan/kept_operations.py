@@ -1,0 +1,84 @@
+"""Which operations of a query keep their groups, because it takes long to compute them anew."""
+
+from sqlglot import exp
+
+from pytrickle.catalog.definition import Definition
+from pytrickle.plan.algebra.constructs.group import Group
+from pytrickle.plan.algebra.delta import at
+from pytrickle.plan.algebra.query import Aggregate, Call, Query
+from pytrickle.plan.algebra.relation import Operation, Version, operations, relids
+from pytrickle.plan.postgres.aggregate import is_exact as adds_exactly
+from pytrickle.plan.postgres.aggregate_state import Grouped
+from pytrickle.plan.postgres.compile import compile_rows
+from pytrickle.plan.postgres.kept_groups import MOST_KEPT, KeptGroups, Values, kept_table, with_values
+from pytrickle.plan.query.probe import Probe
+from pytrickle.plan.sql.dialect import parse_query, render
+from pytrickle.plan.sql.types import hashes_as_it_compares, is_exact
+
+# Of sources with fewer pages together, groups are computed anew in less time than keeping them takes.
+WORTH_KEEPING = 1_000
+FUNCTIONS: dict[type[exp.Expr], str] = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg"}
+
+
+def kept_groups(query: Query, definition: Definition, probe: Probe) -> tuple[KeptGroups, ...]:
+    """Lay out the tables of the operations of a query whose groups are kept."""
+    found: list[KeptGroups] = []
+    for operation in operations(query.rows):
+        if len(found) < MOST_KEPT and _reads_much(operation, definition) and _is_innermost(operation):
+            kept = _laid_out(operation, definition, probe, kept_table(definition.pgt_id, len(found)))
+            found += [kept] if kept else []
+    return tuple(found)
+
+
+def _reads_much(operation: Operation, definition: Definition) -> bool:
+    return sum(definition.source(relid).pages for relid in relids(operation.input)) >= WORTH_KEEPING
+
+
+def _is_innermost(operation: Operation) -> bool:
+    return all(each.linear for each in operations(operation.input))
+
+
+def _laid_out(operation: Operation, definition: Definition, probe: Probe, table: str) -> KeptGroups | None:
+    """Lay out one; None where increments do not give what the groups show, or another of several equal values."""
+    added = _added_up(operation)
+    if added is None:
+        return None
+    calls, values = added
+    rows = with_values(compile_rows(at(operation.input, Version.CURRENT), definition), operation.keys, values)
+    types = dict(zip((*operation.keys, *(name for name, _ in values)), probe.column_types(rows), strict=False))
+    added_up = [call.argument for call in calls if call.argument and call.function != "count"]
+    if not all(is_exact(types[key], definition) for key in operation.keys):
+        return None
+    if not all(adds_exactly(types[argument]) for argument in added_up):
+        return None
+    output = tuple((name, name) for name in operation.columns)
+    aggregate = Aggregate(operation.input, operation.keys, calls, None, output, bool(operation.keys))
+    can = probe.hashable(tuple(types.values()))
+    hashable = frozenset(
+        name
+        for (name, of), hashes in zip(types.items(), can, strict=True)
+        if hashes and hashes_as_it_compares(of, definition)
+    )
+    exact = frozenset(name for name, of in types.items() if is_exact(of, definition))
+    grouped = Grouped.of(aggregate, types, hashable, exact)
+    layout = grouped.layout(rows)
+    shown = probe.column_types(grouped.final(f"(\n{layout}\n) AS s"))
+    return KeptGroups(operation, grouped, values, table, layout) if shown == operation.types else None
+
+
+def _added_up(operation: Operation) -> tuple[tuple[Call, ...], Values] | None:
+    """Read the calls of groups, and what they add up under the names of its columns; None unless all of them add up."""
+    construct = operation.construct
+    if not isinstance(construct, Group) or construct.settled or not construct.calls:
+        return None
+    names: dict[str, str] = {}
+    calls: list[Call] = []
+    for number, text in enumerate(construct.calls):
+        node = parse_query(f"SELECT {text}").expressions[0]
+        function, value = FUNCTIONS.get(type(node)), node.this
+        if function is None or isinstance(value, exp.Distinct | exp.Order) or node.expressions:
+            return None
+        star = isinstance(value, exp.Star)
+        argument = None if star else names.setdefault(render(value), f"a{len(names)}")
+        calls.append(Call(f"c{number}", function, argument))
+    return tuple(calls), tuple((name, text) for text, name in names.items())

@@ -1,0 +1,48 @@
+"""What reads the groups within a query that are kept: how they change, or all of them."""
+
+from pytrickle.catalog.definition import ChangeRange
+from pytrickle.plan.algebra.delta import at
+from pytrickle.plan.algebra.relation import UnionAll, Version
+from pytrickle.plan.analysis import Analysis
+from pytrickle.plan.apply_plan import Action
+from pytrickle.plan.placement import PLANNER, SETTINGS, Place
+from pytrickle.plan.postgres.compile import Compiler
+from pytrickle.plan.postgres.kept_groups import KeptGroups
+from pytrickle.plan.postgres.text import cast_may_lose
+from pytrickle.plan.reading import reading
+from pytrickle.plan.refresh_plan import KeptRead
+from pytrickle.plan.task import Task
+
+# Of so many changes the groups within a query are brought up to date beside a whole refresh.
+MOST_KEPT_BESIDE = 20_000
+
+
+def kept_reads(
+    task: Task, settings: tuple[str, ...], action: Action = Action.DIFFERENTIAL
+) -> tuple[KeptRead, ...] | None:
+    """Read the increments of the groups that are kept, of those whose sources changed; None where they are left behind.
+
+    Beside a whole refresh they are brought up to date while changes are few.
+    """
+    whole = action is not Action.DIFFERENTIAL
+    if not task.keeps or (whole and (action is not Action.FULL or task.delta_rows > MOST_KEPT_BESIDE)):
+        return None
+    changed = frozenset(relid for relid, change_range in task.ranges.items() if change_range.changed)
+    return tuple(_kept_read(task, kept, settings) for kept in task.kept.values() if kept.reads & changed)
+
+
+def filling(shape: Analysis, ranges: dict[int, ChangeRange], kept: KeptGroups) -> KeptRead:
+    """Read all groups of an operation at the old frontier of some ranges, to keep them."""
+    compiler = Compiler(shape.definition, ranges)
+    rows = compiler.rows(UnionAll(compiler.parts(at(kept.operation.input, Version.OLD))))
+    return _keeping(kept, compiler.within(kept.whole(rows)), PLANNER + SETTINGS[Place.POSTGRES])
+
+
+def _kept_read(task: Task, kept: KeptGroups, settings: tuple[str, ...]) -> KeptRead:
+    query = Compiler(task.shape.definition, task.ranges).taken_in(kept)
+    return _keeping(kept, query, settings)
+
+
+def _keeping(kept: KeptGroups, query: str, settings: tuple[str, ...]) -> KeptRead:
+    lossy = frozenset(name for name, type_name in kept.grouped.types if cast_may_lose(type_name))
+    return KeptRead(kept.plan, reading(query, kept.grouped.columns, lossy, settings))

@@ -1,0 +1,155 @@
+"""Groups within a query that are kept in a table of their own, so that no group is computed anew from all its rows.
+
+d group(R) = merged(stored, increments of dR) - stored, for the groups that dR touches: their old rows are stored, as
+the old frontier has them, and a new one is its old row and the increment of its group.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from hashlib import md5
+
+from pytrickle.plan.algebra.relation import Operation, relids
+from pytrickle.plan.apply_plan import KeptTable
+from pytrickle.plan.postgres.aggregate import Merge, StateColumn
+from pytrickle.plan.postgres.aggregate_state import Grouped, row_hash
+from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate
+from pytrickle.plan.postgres.few_rows import literal, rows_of
+from pytrickle.plan.postgres.scales import first_scales
+from pytrickle.plan.sql.dialect import quote
+from pytrickle.plan.sql.types import MOST_INDEXED, is_short
+
+# So many operations of one query are kept; `pgtrickle_private.kept_beside` knows their tables by these numbers.
+MOST_KEPT = 2
+# What calls add up, as PostgreSQL text over the rows below, under the names of their columns.
+Values = tuple[tuple[str, str], ...]
+VALUES = "SELECT {items} FROM (\n{rows}\n) AS d"
+MERGED = """\
+SELECT {items} FROM {increments} AS i LEFT JOIN {table} AS s ON {same}{alive}"""
+WHOLE = "SELECT {items} FROM (\n{increments}\n) AS i{alive}"
+TOUCHED = "SELECT s.* FROM {increments} AS i JOIN {table} AS s ON {same}"
+NEW_LESS_OLD = "SELECT *, 1 AS {weight} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
+# All parts see the table as it was before the statement.
+TAKE_IN = """\
+WITH i AS MATERIALIZED (
+    SELECT * FROM {rows} AS i
+), gone AS (
+    DELETE FROM {table} AS s USING i WHERE {same} AND {emptied}
+), merged AS (
+    UPDATE {table} AS s SET {changes} FROM i WHERE {same} AND NOT ({emptied}) RETURNING s.pgt_rows
+), added AS (
+    INSERT INTO {table} ({columns}) SELECT {items} FROM i
+    WHERE NOT EXISTS (SELECT FROM {table} AS s WHERE {same}) AND i.pgt_rows <> 0 RETURNING pgt_rows
+)
+SELECT count(*) FROM (SELECT pgt_rows FROM merged UNION ALL SELECT pgt_rows FROM added) AS n WHERE pgt_rows < 0"""
+INDEX = "CREATE INDEX ON {table} ({key})"
+
+
+def kept_table(pgt_id: int, number: int) -> str:
+    """Name the table of the groups of one operation of a stream table's query.
+
+    >>> kept_table(7, 0)
+    'pgtrickle_state.groups0_7'
+    """
+    return f"pgtrickle_state.groups{number}_{pgt_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptGroups:
+    """The groups of one operation, kept as an aggregate state in a table; `fingerprint` tells what it was made for."""
+
+    operation: Operation
+    grouped: Grouped
+    values: Values
+    table: str
+    layout: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Differ where the table would have other columns, or other rows."""
+        return md5(f"{self.layout}\n{self.grouped.types}".encode(), usedforsecurity=False).hexdigest()
+
+    @property
+    def reads(self) -> frozenset[int]:
+        """The sources of the rows below the groups."""
+        return relids(self.operation.input)
+
+    @property
+    def stored(self) -> str:
+        """Read the operation's rows at the old frontier."""
+        return self.grouped.final(f"{self.table} AS s")
+
+    def increments(self, changed: str) -> str:
+        """Compute the increments of groups from weighted rows below them."""
+        return self.grouped.increments(self._valued(changed))
+
+    def whole(self, rows: str) -> str:
+        """Compute all groups from weighted rows below them, as they are stored."""
+        grouped = self.grouped
+        items = [*(f"i.{key}" for key in grouped.keys), *(f"{_first(each)} AS {each.name}" for each in grouped.state)]
+        alive = "\nWHERE i.pgt_rows <> 0" if grouped.keys else ""
+        return WHOLE.format(items=", ".join(items), increments=self.increments(rows), alive=alive)
+
+    def delta(self, increments: str) -> str:
+        """Compute the change of the operation from a table of increments."""
+        grouped, same = self.grouped, self.grouped.match("s", "i")
+        items = [*(f"i.{key}" for key in grouped.keys), *(f"{_new(each)} AS {each.name}" for each in grouped.state)]
+        alive = "\nWHERE coalesce(s.pgt_rows, 0) + i.pgt_rows > 0" if grouped.keys else ""
+        given = {"increments": increments, "table": self.table, "same": same}
+        new = grouped.final(f"({MERGED.format(items=', '.join(items), alive=alive, **given)}) AS s")
+        both = NEW_LESS_OLD.format(weight=WEIGHT, new=new, old=grouped.final(f"({TOUCHED.format(**given)}) AS s"))
+        return consolidate(both, self.operation.columns, self.operation.columns_canonical)
+
+    def _valued(self, rows: str) -> str:
+        return with_values(rows, self.operation.keys, self.values)
+
+    @property
+    def plan(self) -> KeptTable:
+        """Write what is done with its table."""
+        return KeptTable(self.table, self.grouped.columns, self.layout, self._take_in(), self._indexes())
+
+    def _take_in(self) -> str:
+        grouped = self.grouped
+        return TAKE_IN.format(
+            rows=rows_of(self.table),
+            table=self.table,
+            same=literal(grouped.match("s", "i")),
+            emptied="s.pgt_rows + i.pgt_rows = 0" if grouped.keys else "false",
+            changes=", ".join(f"{each.name} = {literal(each.merged())}" for each in grouped.state),
+            columns=", ".join(grouped.columns),
+            items=", ".join(
+                [*(f"i.{key}" for key in grouped.keys), *(literal(_first(each)) for each in grouped.state)]
+            ),
+        )
+
+    def _indexes(self) -> tuple[str, ...]:
+        """Index groups by the hash of their keys, by which increments find them, and by the keys, by which joins do."""
+        grouped, types = self.grouped, dict(self.grouped.types)
+        found = [row_hash("", grouped.hashed)] if grouped.hashed else []
+        if grouped.keys and all(is_short(types[key]) for key in grouped.keys):
+            found.append(", ".join(map(quote, grouped.keys[:MOST_INDEXED])))
+        return tuple(INDEX.format(table=self.table, key=key) for key in found)
+
+
+def with_values(rows: str, keys: tuple[str, ...], values: Values) -> str:
+    """Compute what is added up from weighted rows, beside their keys.
+
+    >>> print(with_values("SELECT 1", ("k0",), (("a0", "d.a0 * 2"),)))
+    SELECT d.k0, d.a0 * 2 AS a0, d.pgt_weight FROM (
+    SELECT 1
+    ) AS d
+    """
+    items = [*(f"d.{key}" for key in keys), *(f"{text} AS {name}" for name, text in values), f"d.{WEIGHT}"]
+    return VALUES.format(items=", ".join(items), rows=rows)
+
+
+def fingerprint(kept: Iterable[KeptGroups]) -> str:
+    """Return what tells whether the tables of some kept groups are those of a query."""
+    return md5("\n".join(each.fingerprint for each in kept).encode(), usedforsecurity=False).hexdigest()
+
+
+def _first(column: StateColumn) -> str:
+    return first_scales(f"i.{column.name}") if column.merge is Merge.SCALES else f"i.{column.name}"
+
+
+def _new(column: StateColumn) -> str:
+    return f"CASE WHEN s.pgt_rows IS NULL THEN {_first(column)} ELSE {column.merged()} END"
