@@ -170,6 +170,11 @@ class ServerProbe:
         known = {name: self._can_be_hashed(name) for name in distinct}
         return tuple(known[name] for name in types)
 
+    def estimated_rows(self, query: str) -> float:
+        """Return how many rows PostgreSQL expects of a query."""
+        row = self.connection.execute(filled("EXPLAIN (FORMAT JSON) {query}", query=query)).fetchone()
+        return float(row[0][0]["Plan"]["Plan Rows"]) if row else 0.0
+
     def has_one_text(self, type_name: str) -> bool:
         """Tell whether equal values of a type are the same text, apart from what a collation says of texts in it."""
         row = self.connection.execute(ONE_TEXT, (type_name,)).fetchone()

@@ -10,7 +10,6 @@ from pytrickle.plan.algebra.query import Top
 from pytrickle.plan.apply_plan import Stage
 from pytrickle.plan.at_cut import current_query, path_of
 from pytrickle.plan.cost import is_little
-from pytrickle.plan.kept_reads import kept_reads
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place, Way, place_whole
 from pytrickle.plan.planning import Reads, planned, settings_as_written
 from pytrickle.plan.postgres.aggregate import Merge
@@ -46,12 +45,11 @@ def plan_difference(task: Task, way: Way, refresh_mode: str) -> RefreshPlan | No
         found = _as_written(task)
         return planned(task, placement, Reads(found)) if found else None
     grouped, top = task.shape.grouped, task.query.top
-    kept = kept_reads(task, PLANNER + SETTINGS[Place.POSTGRES], way.action)
     if grouped is None:
-        return planned(task, placement, Reads(_rows(task), top=top, kept=kept))
+        return planned(task, placement, Reads(_rows(task), top=top))
     if any(column.merge is Merge.RECOMPUTE for column in grouped.state):
         return None
-    return planned(task, replace(placement, stage=Stage.GROUPS), Reads(_groups(task, grouped), top=top, kept=kept))
+    return planned(task, replace(placement, stage=Stage.GROUPS), Reads(_groups(task, grouped), top=top))
 
 
 def is_difference(task: Task, way: Way) -> bool:

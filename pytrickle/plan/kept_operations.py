@@ -4,9 +4,9 @@ from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.constructs.group import Group
-from pytrickle.plan.algebra.delta import at
+from pytrickle.plan.algebra.delta import at, blocks_of
 from pytrickle.plan.algebra.query import Aggregate, Call, Query
-from pytrickle.plan.algebra.relation import Operation, Version, operations, relids
+from pytrickle.plan.algebra.relation import Derived, Join, Operation, Project, Version, leaves, operations, relids
 from pytrickle.plan.postgres.aggregate import is_exact as adds_exactly
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import compile_rows
@@ -17,6 +17,9 @@ from pytrickle.plan.sql.types import hashes_as_it_compares, is_exact
 
 # Of sources with fewer pages together, groups are computed anew in less time than keeping them takes.
 WORTH_KEEPING = 1_000
+# So many rows make a large group.
+LARGE = 100
+GROUPS = "SELECT FROM (\n{rows}\n) AS d GROUP BY {keys}"
 FUNCTIONS: dict[type[exp.Expr], str] = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg"}
 
 
@@ -26,7 +29,7 @@ def kept_groups(query: Query, definition: Definition, probe: Probe) -> tuple[Kep
     for operation in operations(query.rows):
         if len(found) < MOST_KEPT and _reads_much(operation, definition) and _is_innermost(operation):
             kept = _laid_out(operation, definition, probe, kept_table(definition.pgt_id, len(found)))
-            found += [kept] if kept else []
+            found += [kept] if kept and _is_worth_keeping(kept, query, definition, probe) else []
     return tuple(found)
 
 
@@ -36,6 +39,36 @@ def _reads_much(operation: Operation, definition: Definition) -> bool:
 
 def _is_innermost(operation: Operation) -> bool:
     return all(each.linear for each in operations(operation.input))
+
+
+def _is_worth_keeping(kept: KeptGroups, query: Query, definition: Definition, probe: Probe) -> bool:
+    """Whether groups are large, or all of them are read: of few small groups all rows are soon read again."""
+    operation = kept.operation
+    if not operation.keys or _are_all_read(operation, query):
+        return True
+    rows = compile_rows(at(operation.input, Version.CURRENT), definition)
+    groups = probe.estimated_rows(GROUPS.format(rows=rows, keys=", ".join(operation.keys)))
+    return probe.estimated_rows(rows) >= LARGE * groups
+
+
+def _are_all_read(operation: Operation, query: Query) -> bool:
+    """Whether some part of a query reads groups of which no key is asked for by what stands beside or above them."""
+    within = [(block, each.keys) for each in operations(query.rows) for block in blocks_of(each.input)]
+    beside = [(block, ()) for block in blocks_of(query.rows) if len(leaves(block)) > 1]
+    return any(
+        isinstance(leaf, Derived) and leaf.operation == operation and not _is_asked_for(leaf, block, keys)
+        for block, keys in (*within, *beside)
+        for leaf in leaves(block)
+    )
+
+
+def _is_asked_for(leaf: Derived, block: Project, keys: tuple[str, ...]) -> bool:
+    """Whether an equality, or one of the keys by which the block is asked for, is about a key of a leaf."""
+    join = block.input
+    assert isinstance(join, Join)
+    sides = [side for each in join.predicates if each.equality for side in (each.equality.left, each.equality.right)]
+    asked = [expr.column for name, expr in block.columns if name in keys and expr.column]
+    return any(alias == leaf.alias and column in leaf.operation.keys for alias, column in (*sides, *asked))
 
 
 def _laid_out(operation: Operation, definition: Definition, probe: Probe, table: str) -> KeptGroups | None:

@@ -4,7 +4,6 @@ from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.delta import at
 from pytrickle.plan.algebra.relation import UnionAll, Version
 from pytrickle.plan.analysis import Analysis
-from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.kept_groups import KeptGroups
@@ -13,19 +12,10 @@ from pytrickle.plan.reading import reading
 from pytrickle.plan.refresh_plan import KeptRead
 from pytrickle.plan.task import Task
 
-# Of so many changes the groups within a query are brought up to date beside a whole refresh.
-MOST_KEPT_BESIDE = 20_000
 
-
-def kept_reads(
-    task: Task, settings: tuple[str, ...], action: Action = Action.DIFFERENTIAL
-) -> tuple[KeptRead, ...] | None:
-    """Read the increments of the groups that are kept, of those whose sources changed; None where they are left behind.
-
-    Beside a whole refresh they are brought up to date while changes are few.
-    """
-    whole = action is not Action.DIFFERENTIAL
-    if not task.keeps or (whole and (action is not Action.FULL or task.delta_rows > MOST_KEPT_BESIDE)):
+def kept_reads(task: Task, settings: tuple[str, ...]) -> tuple[KeptRead, ...] | None:
+    """Read the increments of the groups that are kept, of those whose sources changed; None where none are kept."""
+    if not task.keeps:
         return None
     changed = frozenset(relid for relid, change_range in task.ranges.items() if change_range.changed)
     return tuple(_kept_read(task, kept, settings) for kept in task.kept.values() if kept.reads & changed)

@@ -115,15 +115,14 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
     compiler, rows = whole.compiler, whole.rows
     grouped, lossy = shape.grouped, lossy_columns(shape)
     placement = place_whole(way, Stage.STATE if grouped else Stage.CONTENT, task.rows_read, task.limits)
-    kept = kept_reads(task, settings, way.action) if placement.direct else None
     if grouped is None:
         weighted = not whole.plain or not query.row_columns
         read = reading(compiler.within(rows), query.row_columns, lossy, settings, weighted)
-        return planned(task, placement, Reads(read, top=query.top, handed_on=_why_read_whole(task), kept=kept))
+        return planned(task, placement, Reads(read, top=query.top, handed_on=_why_read_whole(task)))
     increments = compiler.within(grouped.increments(rows, whole.plain))
     read = reading(increments, _increment_columns(grouped), lossy, settings)
     values, why = _values(task, (compiler, rows)), _why_read_whole(task)
-    return planned(task, placement, Reads(read, keyed=values, top=query.top, handed_on=why, kept=kept))
+    return planned(task, placement, Reads(read, keyed=values, top=query.top, handed_on=why))
 
 
 def _why_read_whole(task: Task) -> str:

@@ -22,7 +22,7 @@ from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.planner import Planner
 
 # A whole refresh leaves the groups behind. After so many of them they are filled again, for a delta may pay by now.
-PATIENCE = 8
+PATIENCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,8 @@ class Keeper:
             settle(connection, read[0].read.settings)
             rows = [at_the_end.enter_context(copied(connection, each.read)) for each in read]
             settle(connection, (READ, *reset(read[0].read.settings)))
+            # What the planner said of a delta without them does not hold any more.
+            self.planner.past.quotes.pop(pgt_id, None)
             if mark_filled(connection, pgt_id, now.frontier_version, now.view_stamp, shape.kept_as):
                 for each, found in zip(read, rows, strict=True):
                     fill(connection, each.table, found)

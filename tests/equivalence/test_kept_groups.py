@@ -30,6 +30,7 @@ ROUNDS = 20
 @pytest.fixture(autouse=True)
 def of_little_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_operations, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(kept_operations, "LARGE", 0)
 
 
 @pytest.fixture

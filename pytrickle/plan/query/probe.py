@@ -30,5 +30,8 @@ class Probe(Protocol):
     def hashable(self, types: tuple[str, ...]) -> tuple[bool, ...]:
         """Tell for every type whether its values can be hashed."""
 
+    def estimated_rows(self, query: str) -> float:
+        """Return how many rows PostgreSQL expects of a query."""
+
     def has_one_text(self, type_name: str) -> bool:
         """Tell whether equal values of a type are the same text, apart from what a collation says of texts in it."""
