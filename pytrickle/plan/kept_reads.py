@@ -25,14 +25,15 @@ def filling(shape: Analysis, ranges: dict[int, ChangeRange], kept: KeptGroups) -
     """Read all groups of an operation at the old frontier of some ranges, to keep them."""
     compiler = Compiler(shape.definition, ranges)
     rows = compiler.rows(UnionAll(compiler.parts(at(kept.operation.input, Version.OLD))))
-    return _keeping(kept, compiler.within(kept.whole(rows)), PLANNER + SETTINGS[Place.POSTGRES])
+    settings = PLANNER + SETTINGS[Place.POSTGRES]
+    return _reading(kept, compiler.within(kept.whole(rows)), kept.columns, settings)
 
 
 def _kept_read(task: Task, kept: KeptGroups, settings: tuple[str, ...]) -> KeptRead:
     query = Compiler(task.shape.definition, task.ranges).taken_in(kept)
-    return _keeping(kept, query, settings)
+    return _reading(kept, query, kept.grouped.columns, settings)
 
 
-def _keeping(kept: KeptGroups, query: str, settings: tuple[str, ...]) -> KeptRead:
+def _reading(kept: KeptGroups, query: str, columns: tuple[str, ...], settings: tuple[str, ...]) -> KeptRead:
     lossy = frozenset(name for name, type_name in kept.grouped.types if cast_may_lose(type_name))
-    return KeptRead(kept.plan, reading(query, kept.grouped.columns, lossy, settings))
+    return KeptRead(kept.plan, reading(query, columns, lossy, settings))

@@ -10,7 +10,7 @@ from hashlib import md5
 
 from pytrickle.plan.algebra.relation import Operation, relids
 from pytrickle.plan.apply_plan import KeptTable
-from pytrickle.plan.postgres.aggregate import Merge, StateColumn
+from pytrickle.plan.postgres.aggregate import Merge, StateColumn, result
 from pytrickle.plan.postgres.aggregate_state import Grouped, row_hash
 from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate
 from pytrickle.plan.postgres.few_rows import literal, rows_of
@@ -23,24 +23,26 @@ MOST_KEPT = 2
 # What calls add up, as PostgreSQL text over the rows below, under the names of their columns.
 Values = tuple[tuple[str, str], ...]
 VALUES = "SELECT {items} FROM (\n{rows}\n) AS d"
-MERGED = """\
-SELECT {items} FROM {increments} AS i LEFT JOIN {table} AS s ON {same}{alive}"""
+SHOWN = "SELECT {items} FROM (\n{state}\n) AS s"
 WHOLE = "SELECT {items} FROM (\n{increments}\n) AS i{alive}"
-TOUCHED = "SELECT s.* FROM {increments} AS i JOIN {table} AS s ON {same}"
+MERGED = "SELECT {items} FROM {increments} AS i LEFT JOIN {table} AS s ON {same}"
+TOUCHED = "SELECT {columns} FROM {increments} AS i JOIN {table} AS s ON {same}"
 NEW_LESS_OLD = "SELECT *, 1 AS {weight} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
 # All parts see the table as it was before the statement.
 TAKE_IN = """\
 WITH i AS MATERIALIZED (
     SELECT * FROM {rows} AS i
+), n AS MATERIALIZED (
+{new}
 ), gone AS (
-    DELETE FROM {table} AS s USING i WHERE {same} AND {emptied}
+    DELETE FROM {table} AS s USING n WHERE {same} AND {emptied}
 ), merged AS (
-    UPDATE {table} AS s SET {changes} FROM i WHERE {same} AND NOT ({emptied}) RETURNING s.pgt_rows
+    UPDATE {table} AS s SET {changes} FROM n WHERE {same} AND NOT ({emptied})
 ), added AS (
-    INSERT INTO {table} ({columns}) SELECT {items} FROM i
-    WHERE NOT EXISTS (SELECT FROM {table} AS s WHERE {same}) AND i.pgt_rows <> 0 RETURNING pgt_rows
+    INSERT INTO {table} ({columns}) SELECT {columns} FROM n
+    WHERE NOT EXISTS (SELECT FROM {table} AS s WHERE {same}) AND n.pgt_rows <> 0
 )
-SELECT count(*) FROM (SELECT pgt_rows FROM merged UNION ALL SELECT pgt_rows FROM added) AS n WHERE pgt_rows < 0"""
+SELECT count(*) FROM n WHERE pgt_rows < 0"""
 INDEX = "CREATE INDEX ON {table} ({key})"
 
 
@@ -55,7 +57,10 @@ def kept_table(pgt_id: int, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeptGroups:
-    """The groups of one operation, kept as an aggregate state in a table; `fingerprint` tells what it was made for."""
+    """The groups of one operation, kept in a table: their aggregate state, and what they show by it.
+
+    `values` are what its calls add up, `layout` is a query with the columns of its aggregate state.
+    """
 
     operation: Operation
     grouped: Grouped
@@ -66,7 +71,7 @@ class KeptGroups:
     @property
     def fingerprint(self) -> str:
         """Differ where the table would have other columns, or other rows."""
-        return md5(f"{self.layout}\n{self.grouped.types}".encode(), usedforsecurity=False).hexdigest()
+        return f"{self.table}\n{self._shown(self.layout)}\n{self.grouped.types}"
 
     @property
     def reads(self) -> frozenset[int]:
@@ -76,49 +81,66 @@ class KeptGroups:
     @property
     def stored(self) -> str:
         """Read the operation's rows at the old frontier."""
-        return self.grouped.final(f"{self.table} AS s")
+        return f"SELECT {', '.join(self.operation.columns)} FROM {self.table}"
 
     def increments(self, changed: str) -> str:
         """Compute the increments of groups from weighted rows below them."""
-        return self.grouped.increments(self._valued(changed))
+        return self.grouped.increments(with_values(changed, self.operation.keys, self.values))
 
     def whole(self, rows: str) -> str:
         """Compute all groups from weighted rows below them, as they are stored."""
         grouped = self.grouped
         items = [*(f"i.{key}" for key in grouped.keys), *(f"{_first(each)} AS {each.name}" for each in grouped.state)]
         alive = "\nWHERE i.pgt_rows <> 0" if grouped.keys else ""
-        return WHOLE.format(items=", ".join(items), increments=self.increments(rows), alive=alive)
+        return self._shown(WHOLE.format(items=", ".join(items), increments=self.increments(rows), alive=alive))
 
     def delta(self, increments: str) -> str:
         """Compute the change of the operation from a table of increments."""
-        grouped, same = self.grouped, self.grouped.match("s", "i")
-        items = [*(f"i.{key}" for key in grouped.keys), *(f"{_new(each)} AS {each.name}" for each in grouped.state)]
-        alive = "\nWHERE coalesce(s.pgt_rows, 0) + i.pgt_rows > 0" if grouped.keys else ""
-        given = {"increments": increments, "table": self.table, "same": same}
-        new = grouped.final(f"({MERGED.format(items=', '.join(items), alive=alive, **given)}) AS s")
-        both = NEW_LESS_OLD.format(weight=WEIGHT, new=new, old=grouped.final(f"({TOUCHED.format(**given)}) AS s"))
-        return consolidate(both, self.operation.columns, self.operation.columns_canonical)
-
-    def _valued(self, rows: str) -> str:
-        return with_values(rows, self.operation.keys, self.values)
+        columns = self.operation.columns
+        new = SHOWN.format(items=", ".join(columns), state=self._merged(increments))
+        new += "\nWHERE s.pgt_rows > 0" if self.grouped.keys else ""
+        stored = ", ".join(f"s.{column}" for column in columns)
+        same = self.grouped.match("s", "i")
+        old = TOUCHED.format(columns=stored, increments=increments, table=self.table, same=same)
+        both = NEW_LESS_OLD.format(weight=WEIGHT, new=new, old=old)
+        return consolidate(both, columns, self.operation.columns_canonical)
 
     @property
     def plan(self) -> KeptTable:
         """Write what is done with its table."""
-        return KeptTable(self.table, self.grouped.columns, self.layout, self._take_in(), self._indexes())
+        return KeptTable(self.table, self.columns, self._shown(self.layout), self._take_in(), self._indexes())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns of the table."""
+        return (*self.grouped.columns, *self._calls)
+
+    @property
+    def _calls(self) -> tuple[str, ...]:
+        return tuple(call.name for call in self.grouped.aggregate.calls)
+
+    def _shown(self, state: str) -> str:
+        """Add what groups show to their state."""
+        types = dict(self.grouped.types)
+        calls = (f"{result(call, types)} AS {call.name}" for call in self.grouped.aggregate.calls)
+        return SHOWN.format(items=", ".join(["s.*", *calls]), state=state)
+
+    def _merged(self, increments: str) -> str:
+        """Compute what groups come to with their increments."""
+        grouped, same = self.grouped, self.grouped.match("s", "i")
+        items = [*(f"i.{key}" for key in grouped.keys), *(f"{_new(each)} AS {each.name}" for each in grouped.state)]
+        return self._shown(MERGED.format(items=", ".join(items), increments=increments, table=self.table, same=same))
 
     def _take_in(self) -> str:
-        grouped = self.grouped
+        written = [column for column in self.columns if column not in self.grouped.keys]
         return TAKE_IN.format(
             rows=rows_of(self.table),
+            new=literal(self._merged("i")),
             table=self.table,
-            same=literal(grouped.match("s", "i")),
-            emptied="s.pgt_rows + i.pgt_rows = 0" if grouped.keys else "false",
-            changes=", ".join(f"{each.name} = {literal(each.merged())}" for each in grouped.state),
-            columns=", ".join(grouped.columns),
-            items=", ".join(
-                [*(f"i.{key}" for key in grouped.keys), *(literal(_first(each)) for each in grouped.state)]
-            ),
+            same=literal(self.grouped.match("s", "n")),
+            emptied="n.pgt_rows = 0" if self.grouped.keys else "false",
+            changes=", ".join(f"{column} = n.{column}" for column in written),
+            columns=", ".join(self.columns),
         )
 
     def _indexes(self) -> tuple[str, ...]:
