@@ -1,5 +1,7 @@
 """Change buffers read at cuts: the common table expressions that delta plans join."""
 
+from collections.abc import Iterable
+
 from pytrickle.catalog.definition import MOST_NETTED, ChangeRange, Source
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -11,6 +13,7 @@ SELECT {columns}{weight}, sum({weight}) OVER (PARTITION BY {text}) AS pgt_net FR
 {changes}
 ) AS d
 ) AS d WHERE pgt_net <> 0"""
+CORRECTED = "SELECT {columns}1 AS {weight} FROM {table} UNION ALL SELECT {columns}-{weight} FROM {changes}"
 CHANGES = "SELECT {columns}CAST({weight} AS integer) AS {weight}{ctid} FROM {buffer} WHERE {condition}"
 
 
@@ -55,6 +58,12 @@ def netted_changes(source: Source, version: Version, change_range: ChangeRange) 
         return changes
     text = row_text(tuple(map(quote, source.used)))
     return NETTED.format(columns=_listed(source), weight=WEIGHT, text=text, changes=changes)
+
+
+def corrected(table: str, columns: Iterable[str], changes: str) -> str:
+    """Read a table without the changes that an entry has, as one subquery."""
+    listed = "".join(f"{quote(name)}, " for name in columns)
+    return CORRECTED.format(columns=listed, weight=WEIGHT, table=table, changes=changes)
 
 
 def _listed(source: Source) -> str:

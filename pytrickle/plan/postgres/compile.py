@@ -18,8 +18,8 @@ from pytrickle.plan.algebra.relation import (
     UnionAll,
     Version,
 )
-from pytrickle.plan.postgres.buffer import changes_name, netted_changes
-from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate, consolidate_at_once, expand
+from pytrickle.plan.postgres.buffer import changes_name, corrected, netted_changes
+from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate, consolidate_at_once, expand, new_less_old
 from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
 from pytrickle.plan.postgres.in_place import open_changes, read_as, with_list
@@ -30,17 +30,8 @@ from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.postgres.weight import is_plain, weight
 from pytrickle.plan.sql.dialect import quote
 
-CORRECTED = "SELECT {columns}1 AS {weight} FROM {table} UNION ALL SELECT {columns}-{weight} FROM {changes}"
 TOUCHED_KEYS = "SELECT DISTINCT {keys} FROM {changed}"
 BEFORE = "SELECT {columns}{weight} FROM {now} UNION ALL SELECT {columns}-{weight} FROM {changed}"
-NEW_LESS_OLD = """\
-SELECT *, 1 AS {weight} FROM (
-{new}
-) AS n
-UNION ALL
-SELECT *, -1 FROM (
-{old}
-) AS o"""
 NO_ROWS = "SELECT * FROM (\n{layout}\n) AS d WHERE false"
 
 
@@ -140,8 +131,8 @@ class Compiler:
                 return fenced(self._corrected(leaf), leaf, reach.links(leaf))
             case Derived(version=Version.DELTA):
                 return f"{self.delta(leaf)} AS {alias}"
-            case Derived(operation=operation, version=Version.OLD) if operation in self.kept:
-                return f"({self.kept[operation].stored}) AS {alias}"
+            case Derived(operation=operation) if operation in self.kept:
+                return f"({self._kept(leaf)}) AS {alias}"
             case Derived():
                 return self._derived(leaf, reach)
 
@@ -149,6 +140,13 @@ class Compiler:
         table = table_name(self.definition.source(scan.relid))
         name = table if scan.version is Version.CURRENT else self._changes(scan.version, scan.relid)
         return f"{scan.entry or name} AS {quote(scan.alias)}"
+
+    def _kept(self, leaf: Derived) -> str:
+        """Read kept groups at the old or the new frontier."""
+        kept = self.kept[leaf.operation]
+        if leaf.version is Version.OLD or not any(self.ranges[relid].changed for relid in kept.reads):
+            return kept.stored
+        return kept.current(self.delta(leaf).replace("pgt_delta_", "pgt_now_"))
 
     def _derived(self, leaf: Derived, reach: Reach) -> str:
         """Compute an operation for what is asked of it, or once for all where nothing restricts it."""
@@ -185,10 +183,8 @@ class Compiler:
 
     def _corrected(self, scan: Scan) -> str:
         """OLD = CURRENT - PAST and NEW = CURRENT - FUTURE, as one subquery."""
-        columns = "".join(f"{quote(name)}, " for name in scan.columns)
         changes = self._changes(Version.PAST if scan.version is Version.OLD else Version.FUTURE, scan.relid)
-        table = table_name(self.definition.source(scan.relid))
-        return CORRECTED.format(columns=columns, weight=WEIGHT, table=table, changes=changes)
+        return corrected(table_name(self.definition.source(scan.relid)), scan.columns, changes)
 
     def state(self, operation: Operation, version: Version, bound: frozenset[str]) -> str:
         """Compute an operation at the current state or at the new frontier, for few values of the bound columns."""
@@ -231,11 +227,12 @@ class Compiler:
         else:
             new = f"SELECT * FROM {self._whole(derived)}"
             now = f"pgt_now_{self.wholes[operation]}"
-        listed = "".join(f"{column}, " for column in arguments)
-        before = BEFORE.format(columns=listed, weight=WEIGHT, now=now, changed=changed)
-        old = operation.result(expand(before, arguments, exact, False))
-        both = NEW_LESS_OLD.format(weight=WEIGHT, new=new, old=old)
-        self.entries[name] = consolidate(both, operation.columns, operation.columns_canonical)
+        if (before := self._of_kept(operation)) is None:
+            listed = "".join(f"{column}, " for column in arguments)
+            rows = BEFORE.format(columns=listed, weight=WEIGHT, now=now, changed=changed)
+            before = expand(rows, arguments, exact, False)
+        old = operation.result(before)
+        self.entries[name] = consolidate(new_less_old(new, old), operation.columns, operation.columns_canonical)
         return name
 
     def _touched_input(self, operation: Operation, touched: Touched) -> tuple[str, bool]:
@@ -253,14 +250,23 @@ class Compiler:
             self.entries[name] = self.state(operation, Version.NEW, frozenset())
         return self.everything[operation]
 
+    def _of_kept(self, operation: Operation) -> str | None:
+        """Read the input of an operation without keys at the old frontier, where all of it is kept groups."""
+        parts = unfold_all((at(operation.input, Version.OLD),), self.ranges, self.kept.keys())
+        if operation.keys or not self.kept or not all(is_plain(block) for part in parts for block in blocks_of(part)):
+            return None
+        return expand(self.rows(UnionAll(parts)), operation.arguments, operation.exact, True)
+
     def _whole(self, derived: Derived) -> str:
         """Compute an operation that has no keys once: its input `pgt_now_`, its result `pgt_new_`."""
         operation = derived.operation
         alias = self.wholes.get(operation)
         if alias is None:
             alias = self.wholes[operation] = derived.alias
-            rows, plain = self._input(operation, Version.NEW, frozenset())
-            self.entries[f"pgt_now_{alias}"] = rows
+            # All rows are read, so that kept groups need not be told apart into those that are stored and their change.
+            parts = unfold_all((at(operation.input, Version.NEW),), self.ranges)
+            plain = all(is_plain(block) for part in parts for block in blocks_of(part))
+            self.entries[f"pgt_now_{alias}"] = self.rows(UnionAll(parts))
             now = f"SELECT * FROM pgt_now_{alias}"
             self.entries[f"pgt_new_{alias}"] = operation.result(
                 expand(now, operation.arguments, operation.exact, plain)

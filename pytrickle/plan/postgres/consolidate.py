@@ -20,8 +20,14 @@ SELECT {columns}, {weight}, {text} AS pgt_text FROM (
 ) AS d
 ) AS d
 ) AS d WHERE {weight} <> 0"""
+NEW_LESS_OLD = "SELECT *, 1 AS {weight} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
 PLAIN = "SELECT {columns} FROM (\n{rows}\n) AS d"
 REPEATED = f"SELECT {{columns}} FROM (\n{{rows}}\n) AS d, {copies(f'd.{WEIGHT}')}"
+
+
+def new_less_old(new: str, old: str) -> str:
+    """Write rows of weight one, less others."""
+    return NEW_LESS_OLD.format(weight=WEIGHT, new=new, old=old)
 
 
 def consolidate(rows: str, columns: tuple[str, ...], exact: bool = True) -> str:

@@ -12,7 +12,7 @@ from pytrickle.plan.algebra.relation import Operation, relids
 from pytrickle.plan.apply_plan import KeptTable
 from pytrickle.plan.postgres.aggregate import Merge, StateColumn, result
 from pytrickle.plan.postgres.aggregate_state import Grouped, row_hash
-from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate
+from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate, new_less_old
 from pytrickle.plan.postgres.few_rows import literal, rows_of
 from pytrickle.plan.postgres.scales import first_scales
 from pytrickle.plan.sql.dialect import quote
@@ -27,7 +27,7 @@ SHOWN = "SELECT {items} FROM (\n{state}\n) AS s"
 WHOLE = "SELECT {items} FROM (\n{increments}\n) AS i{alive}"
 MERGED = "SELECT {items} FROM {increments} AS i LEFT JOIN {table} AS s ON {same}"
 TOUCHED = "SELECT {columns} FROM {increments} AS i JOIN {table} AS s ON {same}"
-NEW_LESS_OLD = "SELECT *, 1 AS {weight} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
+OTHERS = "{stored} WHERE NOT EXISTS (SELECT FROM {increments} AS i WHERE {same})"
 # All parts see the table as it was before the statement.
 TAKE_IN = """\
 WITH i AS MATERIALIZED (
@@ -81,7 +81,12 @@ class KeptGroups:
     @property
     def stored(self) -> str:
         """Read the operation's rows at the old frontier."""
-        return f"SELECT {', '.join(self.operation.columns)} FROM {self.table}"
+        return f"SELECT {', '.join(f's.{column}' for column in self.operation.columns)} FROM {self.table} AS s"
+
+    def current(self, increments: str) -> str:
+        """Read the operation's rows at the new frontier, given a table of all increments."""
+        others = OTHERS.format(stored=self.stored, increments=increments, same=self.grouped.match("s", "i"))
+        return f"{others}\nUNION ALL\n{self._new(increments)}"
 
     def increments(self, changed: str) -> str:
         """Compute the increments of groups from weighted rows below them."""
@@ -97,13 +102,10 @@ class KeptGroups:
     def delta(self, increments: str) -> str:
         """Compute the change of the operation from a table of increments."""
         columns = self.operation.columns
-        new = SHOWN.format(items=", ".join(columns), state=self._merged(increments))
-        new += "\nWHERE s.pgt_rows > 0" if self.grouped.keys else ""
         stored = ", ".join(f"s.{column}" for column in columns)
         same = self.grouped.match("s", "i")
         old = TOUCHED.format(columns=stored, increments=increments, table=self.table, same=same)
-        both = NEW_LESS_OLD.format(weight=WEIGHT, new=new, old=old)
-        return consolidate(both, columns, self.operation.columns_canonical)
+        return consolidate(new_less_old(self._new(increments), old), columns, self.operation.columns_canonical)
 
     @property
     def plan(self) -> KeptTable:
@@ -124,6 +126,11 @@ class KeptGroups:
         types = dict(self.grouped.types)
         calls = (f"{result(call, types)} AS {call.name}" for call in self.grouped.aggregate.calls)
         return SHOWN.format(items=", ".join(["s.*", *calls]), state=state)
+
+    def _new(self, increments: str) -> str:
+        """Read the groups that increments touch at the new frontier."""
+        alive = "\nWHERE s.pgt_rows > 0" if self.grouped.keys else ""
+        return SHOWN.format(items=", ".join(self.operation.columns), state=self._merged(increments)) + alive
 
     def _merged(self, increments: str) -> str:
         """Compute what groups come to with their increments."""
