@@ -79,7 +79,7 @@ class Outline:
     let_spark_join: bool
     limits: Limits
     frozen_by: str | None
-    keeps: bool
+    keeps: bool = False
 
     @classmethod
     def of(cls, task: Task) -> "Outline":

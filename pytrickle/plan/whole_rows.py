@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 from pytrickle.catalog.definition import ChangeRange
-from pytrickle.plan.algebra.delta import at, blocks_of, unfold_all
+from pytrickle.plan.algebra.delta import at, unfold_all
 from pytrickle.plan.algebra.query import Query
 from pytrickle.plan.algebra.relation import Relation, UnionAll, Version, operations
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.applying import input_layout
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT
-from pytrickle.plan.postgres.weight import is_plain
+from pytrickle.plan.postgres.weight import are_plain
 from pytrickle.plan.task import Task
 
 AS_WRITTEN = "SELECT q.*, CAST(1 AS bigint) AS {weight} FROM (\n{query}\n) AS q{names}"
@@ -33,8 +33,7 @@ def whole_rows(task: Task) -> WholeRows:
     if not shape.definition.wrapped and (as_written := _as_written(query, ranges)):
         return WholeRows(compiler, as_written, True)
     parts = unfold_all((at(query.rows, Version.NEW),), ranges)
-    plain = all(is_plain(block) for part in parts for block in blocks_of(part))
-    return WholeRows(compiler, rows_of(compiler, parts, shape), plain)
+    return WholeRows(compiler, rows_of(compiler, parts, shape), are_plain(parts))
 
 
 def rows_of(compiler: Compiler, parts: tuple[Relation, ...], shape: Analysis) -> str:

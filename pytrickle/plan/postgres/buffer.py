@@ -32,12 +32,20 @@ def changes_name(version: Version, relid: int) -> str:
     return f"pgt_{version.value}_{relid}"
 
 
-def changes_query(source: Source, version: Version, change_range: ChangeRange, ctid: str | None = None) -> str:
-    """Compile one source's buffered changes of one version; `ctid` names a column for where each is in the buffer."""
-    columns = _listed(source)
-    read = condition(version, change_range)
-    place = f", ctid AS {ctid}" if ctid else ""
-    return CHANGES.format(columns=columns, weight=WEIGHT, ctid=place, buffer=source.buffer, condition=read)
+def changes_query(
+    source: Source,
+    version: Version,
+    change_range: ChangeRange,
+    ctid: str | None = None,
+    columns: tuple[str, ...] | None = None,
+) -> str:
+    """Compile one source's buffered changes of one version, or columns of them.
+
+    `ctid` names a column for where each is in the buffer.
+    """
+    read, place = condition(version, change_range), f", ctid AS {ctid}" if ctid else ""
+    listed = _listed(source.used if columns is None else columns)
+    return CHANGES.format(columns=listed, weight=WEIGHT, ctid=place, buffer=source.buffer, condition=read)
 
 
 def is_netted(change_range: ChangeRange) -> bool:
@@ -45,26 +53,39 @@ def is_netted(change_range: ChangeRange) -> bool:
     return change_range.past_rows <= MOST_NETTED
 
 
-def netted_changes(source: Source, version: Version, change_range: ChangeRange) -> str:
-    """Compile one source's buffered changes, where they are few without those that come to nothing.
+def netted_columns(
+    source: Source, version: Version, change_range: ChangeRange, columns: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the columns of the changes that a scan of some columns reads: those, if that leaves out what cancels."""
+    return columns if columns and _leaves_out(version, change_range) else source.used
+
+
+def netted_changes(
+    source: Source, version: Version, change_range: ChangeRange, columns: tuple[str, ...] | None = None
+) -> str:
+    """Compile one source's buffered changes, or columns of them, where they are few without what comes to nothing.
 
     An update of columns that a query does not read takes back a row and brings it again. Each would be joined with all
     that it meets, be it a whole table, only to cancel out in the end. Beyond the new frontier nothing is left out: what
     came before it and went after it is a row of the new state that the table no longer has.
     """
-    changes = changes_query(source, version, change_range)
-    balanced = version is Version.DELTA or (version is Version.PAST and not change_range.future_rows)
-    if not (balanced and is_netted(change_range)) or len(source.used) == len(source.columns):
+    columns = source.used if columns is None else columns
+    changes = changes_query(source, version, change_range, columns=columns)
+    if not _leaves_out(version, change_range) or len(columns) == len(source.columns):
         return changes
-    text = row_text(tuple(map(quote, source.used)))
-    return NETTED.format(columns=_listed(source), weight=WEIGHT, text=text, changes=changes)
+    text = row_text(tuple(map(quote, columns)))
+    return NETTED.format(columns=_listed(columns), weight=WEIGHT, text=text, changes=changes)
+
+
+def _leaves_out(version: Version, change_range: ChangeRange) -> bool:
+    balanced = version is Version.DELTA or (version is Version.PAST and not change_range.future_rows)
+    return balanced and is_netted(change_range)
 
 
 def corrected(table: str, columns: Iterable[str], changes: str) -> str:
     """Read a table without the changes that an entry has, as one subquery."""
-    listed = "".join(f"{quote(name)}, " for name in columns)
-    return CORRECTED.format(columns=listed, weight=WEIGHT, table=table, changes=changes)
+    return CORRECTED.format(columns=_listed(columns), weight=WEIGHT, table=table, changes=changes)
 
 
-def _listed(source: Source) -> str:
-    return "".join(f"{quote(name)}, " for name in source.used)
+def _listed(columns: Iterable[str]) -> str:
+    return "".join(f"{quote(name)}, " for name in columns)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pytrickle.catalog.definition import ChangeRange, Definition
-from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate, unfold_all
+from pytrickle.plan.algebra.delta import arrange, at, differentiate, unfold_all
 from pytrickle.plan.algebra.relation import (
     BUFFERED,
     Derived,
@@ -18,16 +18,16 @@ from pytrickle.plan.algebra.relation import (
     UnionAll,
     Version,
 )
-from pytrickle.plan.postgres.buffer import changes_name, corrected, netted_changes
+from pytrickle.plan.postgres.buffer import changes_name, corrected, netted_changes, netted_columns
 from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate, consolidate_at_once, expand, new_less_old
 from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
-from pytrickle.plan.postgres.in_place import open_changes, read_as, with_list
+from pytrickle.plan.postgres.in_place import entered, open_changes, read_as, with_list
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
 from pytrickle.plan.postgres.kept_groups import KeptGroups
 from pytrickle.plan.postgres.semijoin import Semijoin, admit
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
-from pytrickle.plan.postgres.weight import is_plain, weight
+from pytrickle.plan.postgres.weight import are_plain, weight
 from pytrickle.plan.sql.dialect import quote
 
 TOUCHED_KEYS = "SELECT DISTINCT {keys} FROM {changed}"
@@ -138,7 +138,7 @@ class Compiler:
 
     def _from_scan(self, scan: Scan) -> str:
         table = table_name(self.definition.source(scan.relid))
-        name = table if scan.version is Version.CURRENT else self._changes(scan.version, scan.relid)
+        name = table if scan.version is Version.CURRENT else self._changes(scan.version, scan)
         return f"{scan.entry or name} AS {quote(scan.alias)}"
 
     def _kept(self, leaf: Derived) -> str:
@@ -175,15 +175,19 @@ class Compiler:
             return f"{self._everything(leaf)} AS {alias}"
         return fenced(self.state(operation, version, frozenset()), leaf, [])
 
-    def _changes(self, version: Version, relid: int) -> str:
-        read = read_as(version, self.ranges[relid])
-        name = changes_name(read, relid)
-        self.entries.setdefault(name, netted_changes(self.definition.source(relid), read, self.ranges[relid]))
+    def _changes(self, version: Version, scan: Scan) -> str:
+        source, change_range = self.definition.source(scan.relid), self.ranges[scan.relid]
+        read = read_as(version, change_range)
+        columns = netted_columns(source, read, change_range, scan.columns)
+        text, name = netted_changes(source, read, change_range, columns), changes_name(read, scan.relid)
+        if columns != source.used:
+            return entered(self.entries, text, name)
+        self.entries.setdefault(name, text)
         return name
 
     def _corrected(self, scan: Scan) -> str:
         """OLD = CURRENT - PAST and NEW = CURRENT - FUTURE, as one subquery."""
-        changes = self._changes(Version.PAST if scan.version is Version.OLD else Version.FUTURE, scan.relid)
+        changes = self._changes(Version.PAST if scan.version is Version.OLD else Version.FUTURE, scan)
         return corrected(table_name(self.definition.source(scan.relid)), scan.columns, changes)
 
     def state(self, operation: Operation, version: Version, bound: frozenset[str]) -> str:
@@ -200,7 +204,7 @@ class Compiler:
     def _parts(self, operation: Operation, version: Version) -> tuple[Relation, bool]:
         """Return the input of an operation at a version, and whether each of its rows has weight one."""
         parts = self.parts(at(operation.input, version))
-        return UnionAll(parts), all(is_plain(block) for part in parts for block in blocks_of(part))
+        return UnionAll(parts), are_plain(parts)
 
     def delta(self, derived: Derived) -> str:
         """The keyed rule: op(NEW|K) - op(OLD|K) for the keys K that the input's delta touches, OLD = NEW - DELTA."""
@@ -253,7 +257,7 @@ class Compiler:
     def _of_kept(self, operation: Operation) -> str | None:
         """Read the input of an operation without keys at the old frontier, where all of it is kept groups."""
         parts = unfold_all((at(operation.input, Version.OLD),), self.ranges, self.kept.keys())
-        if operation.keys or not self.kept or not all(is_plain(block) for part in parts for block in blocks_of(part)):
+        if operation.keys or not self.kept or not are_plain(parts):
             return None
         return expand(self.rows(UnionAll(parts)), operation.arguments, operation.exact, True)
 
@@ -265,7 +269,7 @@ class Compiler:
             alias = self.wholes[operation] = derived.alias
             # All rows are read, so that kept groups need not be told apart into those that are stored and their change.
             parts = unfold_all((at(operation.input, Version.NEW),), self.ranges)
-            plain = all(is_plain(block) for part in parts for block in blocks_of(part))
+            plain = are_plain(parts)
             self.entries[f"pgt_now_{alias}"] = self.rows(UnionAll(parts))
             now = f"SELECT * FROM pgt_now_{alias}"
             self.entries[f"pgt_new_{alias}"] = operation.result(
@@ -285,8 +289,7 @@ class Compiler:
             layout = compile_rows(at(operation.input, Version.CURRENT), self.definition)
             return NO_ROWS.format(layout=layout)
         if admissions := self.admissions.get(operation):
-            blocks = [block for part in parts for block in blocks_of(part)]
-            parts = tuple(admit(block, admissions, self.ranges, self._from_scan, self.entries) for block in blocks)
+            parts = admit(parts, admissions, self.ranges, self._from_scan, self.entries)
         return self.rows(UnionAll(parts))
 
 

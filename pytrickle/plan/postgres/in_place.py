@@ -30,6 +30,13 @@ def open_changes(join: Join, ranges: Mapping[int, ChangeRange]) -> frozenset[str
     return frozenset(changes_name(leaf.version, leaf.relid) for leaf in many)
 
 
+def entered(entries: dict[str, str], text: str, name: str) -> str:
+    """Add an entry to a WITH list, named after its kind, unless it is there; return its name."""
+    found = next((known for known, each in entries.items() if each == text), f"{name}_{len(entries)}")
+    entries[found] = text
+    return found
+
+
 def read_as(version: Version, change_range: ChangeRange) -> Version:
     """Return the version whose entry has the changes of a version.
 

@@ -5,7 +5,7 @@ or as a change. A row that any of these has is in the table now or among the cha
 that match neither come to nothing wherever they are used: (ΔD ⋉ (S ∪ past S)) ⋈ S = ΔD ⋈ S.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import product
@@ -29,6 +29,7 @@ from pytrickle.plan.algebra.relation import (
     leaves,
     operations,
 )
+from pytrickle.plan.postgres.in_place import entered
 from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import is_collatable
 
@@ -133,27 +134,29 @@ def admitting(
 
 
 def admit(
-    block: Project,
+    parts: Iterable[Relation],
     uses: Sequence[Semijoin],
     ranges: Mapping[int, ChangeRange],
     from_scan: Callable[[Scan], str],
     entries: dict[str, str],
-) -> Project:
+) -> tuple[Project, ...]:
     """Drop the changes of an operation's input whose keys nothing beside the operation can join.
 
     Changes of a table are tested once, whatever joins them: in one of the `entries` of the WITH list.
     """
-    join, keys = block.input, dict(block.columns)
-    assert isinstance(join, Join)
-    test = admitting(uses, ranges, keys, from_scan)
-    exprs = [keys[key] for key in uses[0].keys]
-    scan = buffered(join, exprs)
-    if scan is None:
-        return replace(block, input=replace(join, predicates=(*join.predicates, predicate(test, exprs))))
-    text, new = admitted(from_scan(scan), join, scan.alias, test), f"pgt_admitted_{len(entries)}"
-    name = next((name for name, each in entries.items() if each == text), new)
-    entries[name] = text
-    return replace(block, input=reading(join, scan, name))
+
+    def admitted_in(block: Project) -> Project:
+        join, keys = block.input, dict(block.columns)
+        assert isinstance(join, Join)
+        test = admitting(uses, ranges, keys, from_scan)
+        exprs = [keys[key] for key in uses[0].keys]
+        scan = buffered(join, exprs)
+        if scan is None:
+            return replace(block, input=replace(join, predicates=(*join.predicates, predicate(test, exprs))))
+        name = entered(entries, admitted(from_scan(scan), join, scan.alias, test), "pgt_admitted")
+        return replace(block, input=reading(join, scan, name))
+
+    return tuple(admitted_in(block) for part in parts for block in blocks_of(part))
 
 
 def predicate(test: str, exprs: Sequence[Expr]) -> Predicate:

@@ -1,8 +1,9 @@
 """Which leaves of a join carry a weight, and what the weight of a joined row comes to."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from pytrickle.plan.algebra.relation import Derived, Function, Join, Leaf, Project, Scan, Version, leaves
+from pytrickle.plan.algebra.delta import blocks_of
+from pytrickle.plan.algebra.relation import Derived, Function, Join, Leaf, Project, Relation, Scan, Version, leaves
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.sql.dialect import quote
 
@@ -30,7 +31,11 @@ def _is_negated(leaf: Leaf) -> bool:
     return isinstance(leaf, Scan | Derived) and leaf.negated
 
 
-def is_plain(block: Project) -> bool:
-    """Whether every row of a block has weight one."""
+def are_plain(nodes: Iterable[Relation]) -> bool:
+    """Whether every row of some relations in sum-of-products form has weight one."""
+    return all(_is_plain(block) for node in nodes for block in blocks_of(node))
+
+
+def _is_plain(block: Project) -> bool:
     join = block.input
     return isinstance(join, Join) and not join.negated and not any(map(has_weight, leaves(join)))

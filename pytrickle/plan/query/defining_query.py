@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.narrow import narrowed
 from pytrickle.plan.algebra.query import Aggregate, Call, Query, Top
 from pytrickle.plan.algebra.relation import Project
 from pytrickle.plan.query.block import Block, cast_to, project, sum_of
@@ -66,7 +67,7 @@ def parse(definition: Definition, probe: Probe) -> Query:
         _refuse_telling_order(
             top, {("", name): type_name for name, type_name in definition.columns if name in found.representatives}
         )
-    return replace(found, top=top)
+    return replace(found, rows=narrowed(found.rows), top=top)
 
 
 def _refuse_telling_order(top: Top, representatives: Representatives) -> None:
