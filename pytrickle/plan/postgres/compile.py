@@ -1,6 +1,7 @@
 """Relations compiled to PostgreSQL: a query with the relation's columns and its weight, `pgt_weight`."""
 
 from collections.abc import Callable, Mapping
+from copy import copy as shallow
 from dataclasses import dataclass, field, replace
 
 from pytrickle.catalog.definition import ChangeRange, Definition
@@ -62,13 +63,10 @@ class Compiler:
 
     def copy(self) -> "Compiler":
         """Start another query from the entries so far."""
-        return replace(
-            self,
-            entries=dict(self.entries),
-            deltas=dict(self.deltas),
-            wholes=dict(self.wholes),
-            everything=dict(self.everything),
-        )
+        other = shallow(self)
+        for name in ("entries", "deltas", "wholes", "everything"):
+            setattr(other, name, dict(getattr(self, name)))
+        return other
 
     @property
     def reads_whole_tables(self) -> bool:
