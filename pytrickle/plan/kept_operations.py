@@ -11,6 +11,7 @@ from pytrickle.plan.postgres.aggregate import is_exact as adds_exactly
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.postgres.kept_groups import MOST_KEPT, KeptGroups, Values, kept_table, with_values
+from pytrickle.plan.query.grouping import added
 from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.sql.dialect import parse_query, render
 from pytrickle.plan.sql.types import hashes_as_it_compares, is_exact
@@ -111,7 +112,7 @@ def _added_up(operation: Operation) -> tuple[tuple[Call, ...], Values] | None:
         function, value = FUNCTIONS.get(type(node)), node.this
         if function is None or isinstance(value, exp.Distinct | exp.Order) or node.expressions:
             return None
-        star = isinstance(value, exp.Star)
-        argument = None if star else names.setdefault(render(value), f"a{len(names)}")
+        taken = added(function, value, None)
+        argument = names.setdefault(render(taken), f"a{len(names)}") if taken else None
         calls.append(Call(f"c{number}", function, argument))
     return tuple(calls), tuple((name, text) for text, name in names.items())

@@ -24,6 +24,9 @@ TABLES_OF = "SELECT relname FROM pg_class WHERE relname ~ '^groups' AND relkind 
 STORED = "SELECT k0, pgt_rows, a0_s FROM pgtrickle_state.groups0_1 ORDER BY k0"
 GROUPS = "SELECT part, count(*), coalesce(sum(price), 0) FROM lines GROUP BY part ORDER BY part"
 OTHER = "SELECT part, CAST(price AS numeric) AS total, CAST(price AS numeric) AS named FROM parts"
+COUNTED = (
+    "SELECT p.part, n FROM parts AS p JOIN (SELECT part, count(pair) AS n FROM lines GROUP BY part) AS l USING (part)"
+)
 ROUNDS = 20
 
 
@@ -132,6 +135,16 @@ def test_two_clients_that_take_turns_keep_the_same_groups(db: Database, client: 
                 change(connection, Random(number), number)
             assert {result.error for result in (client, other)[number % 2].tick()} == {None}
             check(db, QUERIES)
+
+
+def test_a_row_that_has_some_nulls_is_counted(db: Database, client: Client) -> None:
+    db.execute("CREATE TYPE pair AS (a int, b int); ALTER TABLE lines ADD pair pair")
+    queries = {"counted": COUNTED}
+    create(client, queries)
+    for pair in ("(1,)", "(,)", "(1,2)", None):
+        db.execute("UPDATE lines SET pair = %s WHERE part < 3 AND id %% 2 = 0", pair)
+        client.tick()
+        check(db, queries)
 
 
 def test_what_refreshes_by_spark_does_not_keep_groups(db: Database, client: Client) -> None:

@@ -157,8 +157,8 @@ class IncrementalCalls:
         function = function_name(bare)
         if isinstance(bare.this, exp.Distinct | exp.Order) or bare.args.get("expressions"):
             raise NotDifferentiable(f"{function}(DISTINCT ...) or an ordered aggregate")
-        added = _added(function, bare.this, call.expression.this if isinstance(call, exp.Filter) else None)
-        return self._named((function, None if added is None else self._argument(added)))
+        value = added(function, bare.this, call.expression.this if isinstance(call, exp.Filter) else None)
+        return self._named((function, None if value is None else self._argument(value)))
 
     def _named(self, key: tuple[str, str | None], *texts: str) -> str:
         return self.by_key.setdefault(key, Call(f"c{len(self.by_key)}", *key, *texts)).name
@@ -169,8 +169,11 @@ class IncrementalCalls:
         return f"a{list(self.argument_texts).index(written)}"
 
 
-def _added(function: str, value: exp.Expr, condition: exp.Expr | None) -> exp.Expr | None:
-    """Return what a call adds up for a row, NULL where it passes the row over; nothing for count(*)."""
+def added(function: str, value: exp.Expr, condition: exp.Expr | None) -> exp.Expr | None:
+    """Return what a call adds up for a row, NULL where it passes the row over; nothing for count(*).
+
+    A row that has some NULLs is counted, though of it neither IS NULL nor IS NOT NULL is true.
+    """
     counted = function == "count"
     if counted and isinstance(value, exp.Star) and condition is None:
         return None
