@@ -17,7 +17,8 @@ class Task:
 
     `applied` is what the rows are applied to, where that is not what they are read from: members of a cycle are read
     from stand-ins. With `window_end` a row is shown once the window that this column ends is closed, with `frozen_by`
-    rows stay as they are once this column is old enough. It `keeps` groups: those of the old frontier are stored.
+    rows stay as they are once this column is old enough. It `may_keep` the groups within the query, and `keeps` them
+    where those of the old frontier are stored.
     """
 
     shape: Analysis
@@ -26,6 +27,7 @@ class Task:
     window_end: str | None = None
     applied: Analysis | None = None
     frozen_by: str | None = None
+    may_keep: bool = False
     keeps: bool = False
 
     @property

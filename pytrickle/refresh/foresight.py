@@ -47,9 +47,9 @@ class Foresight:
             return None
         way = replace(way, reason=table.decision.explained(way.reason))
         if way.action is not Action.DIFFERENTIAL:
-            again = is_again(way, standing) and not (table.strict or task.shape.kept)
+            again = is_again(way, standing) and not (table.strict or task.may_keep)
             return self._whole(table, task, way.sized(known) if known else way) if again else None
-        if task.delta_rows > FEW_CHANGES or (task.shape.kept and not task.keeps):
+        if task.delta_rows > FEW_CHANGES or (task.may_keep and not task.keeps):
             return None
         plan = delta().because(way.reason)
         return plan if task.delta_rows < too_many_untold(plan.few) else None

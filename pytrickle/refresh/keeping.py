@@ -21,8 +21,8 @@ from pytrickle.plan.kept_reads import filling
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.planner import Planner
 
-# A whole refresh leaves the groups behind. After so many of them they are filled again, for a delta may pay by now.
-PATIENCE = 100
+# Groups that whole refreshes left behind are filled again after so many of them, for a delta may pay by now.
+MOST_LEFT = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +37,24 @@ class Keeper:
 
         What keeps this from being done is no failure of the refresh, which is committed.
         """
-        if not self._is_due(plan):
+        if not self._is_due(table, plan):
             return
+        self.planner.past.left_behind[table.pgt_id] = 0
         try:
             with translate_errors():
                 self._fill(table.pgt_id, plan.shape)
         except PytrickleError as error:
             getLogger(__name__).info("The groups within %s are not kept: %s", table.name, error.message)
 
-    def _is_due(self, plan: RefreshPlan) -> bool:
-        pgt_id = plan.shape.definition.pgt_id
-        if plan.shape.kept_as is None or plan.kept_as is not None or not plan.placement.direct:
+    def _is_due(self, table: StreamTable, plan: RefreshPlan) -> bool:
+        left_behind = plan.kept_as is None and plan.placement.direct
+        if not (left_behind and self.planner.may_keep(table, plan.shape)):
             return False
+        past, pgt_id = self.planner.past, table.pgt_id
+        past.left_behind[pgt_id] += 1
         whole = plan.action is Action.FULL and plan.delta_rows > 0
-        left = self.planner.past.left_behind
-        left[pgt_id] = left[pgt_id] + 1 if whole else PATIENCE
-        if left[pgt_id] < PATIENCE:
-            return False
-        left[pgt_id] = 0
-        return True
+        enough = MOST_LEFT if whole else 1
+        return past.left_behind[pgt_id] >= enough
 
     @conflicts()
     def _fill(self, pgt_id: int, shape: Analysis) -> None:

@@ -267,9 +267,14 @@ class Planner:
         limits = self.limits(table, means)
         read = {source.relid: source.used for source in shape.definition.sources}
         known = {relid: each.read_with(read[relid]) if relid in read else each for relid, each in ranges.items()}
-        elsewhere = table.window_end or table.frozen_by or limits.spark or table.refresh_mode == "FULL"
-        keeps = is_kept(table, shape) and not elsewhere
-        return Task(shape, known, limits, table.window_end, frozen_by=table.frozen_by, keeps=keeps)
+        may_keep = self.may_keep(table, shape)
+        keeps = may_keep and is_kept(table, shape)
+        return Task(shape, known, limits, table.window_end, None, table.frozen_by, may_keep, keeps)
+
+    def may_keep(self, table: StreamTable, shape: Analysis) -> bool:
+        """Whether refreshes of a stream table use the groups within its query, if these are kept."""
+        elsewhere = table.window_end or table.frozen_by or table.refresh_mode == "FULL"
+        return bool(shape.kept) and not (elsewhere or self.limits(table, Means.ALL).spark)
 
     def limits(self, table: StreamTable, means: Means) -> Limits:
         """Return by which limits a stream table is refreshed."""

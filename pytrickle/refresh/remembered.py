@@ -35,8 +35,8 @@ class Remembered:
     stream tables whose changes Spark joined: what failed there is not tried again. `failed` are those of which the
     last refresh in a single transaction did. `given_up` are the refreshes that took too long, differential ones with
     the sources that had changed; `made_since` counts the refreshes after that. Of `unlimited` stream tables Spark would
-    have read what was to be tried, which no limit ends. `left_behind` counts the whole refreshes that left behind the
-    groups that a query keeps.
+    have read what was to be tried, which no limit ends. `left_behind` counts the refreshes that left behind the groups
+    that a query keeps.
     """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)

@@ -1,0 +1,56 @@
+"""When the tables of the groups within a query are filled: as soon as they would be used, and not again and again."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import pytrickle
+from pytrickle.client.client import Client
+from pytrickle.plan import kept_operations
+from pytrickle.refresh import keeping
+from tests.conftest import Database
+from tests.equivalence.kept_worlds import FILL, QUERIES, TABLES
+
+ONE_MORE = "INSERT INTO lines SELECT max(id) + 1, 1, 1, 5, 1, 3 FROM lines"
+
+
+@pytest.fixture(autouse=True)
+def of_little_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_operations, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(kept_operations, "LARGE", 0)
+
+
+@pytest.fixture
+def client(db: Database) -> Iterator[Client]:
+    db.execute(TABLES)
+    db.execute(FILL)
+    with pytrickle.connect(db.dsn, engine="postgres") as client:
+        yield client
+
+
+@pytest.fixture
+def fillings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """List the stream tables for which it was tried."""
+    tried: list[int] = []
+    fill = keeping.Keeper._fill
+
+    def counted(keeper: keeping.Keeper, pgt_id: int, *given: object) -> None:
+        tried.append(pgt_id)
+        fill(keeper, pgt_id, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(keeping.Keeper, "_fill", counted)
+    return tried
+
+
+def refresh(db: Database, client: Client, times: int) -> None:
+    for _ in range(times):
+        db.execute(ONE_MORE)
+        assert {result.error for result in client.tick()} == {None}
+
+
+def test_groups_that_no_refresh_would_use_are_not_filled(db: Database, client: Client, fillings: list[int]) -> None:
+    frozen = "SELECT q.*, '2020-01-01'::timestamptz AS at FROM (SELECT part, sum(price) FROM lines GROUP BY part) AS q"
+    client.create_stream_table("frozen", frozen, frozen_after="1 day", window_end="at")
+    client.create_stream_table("whole", QUERIES["best"], refresh_mode="FULL")
+    refresh(db, client, 3)
+    assert fillings == []
