@@ -21,7 +21,8 @@ from pytrickle.plan.kept_reads import filling
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.planner import Planner
 
-# Groups that whole refreshes left behind are filled again after so many of them, for a delta may pay by now.
+# Groups that whole refreshes left behind are filled again after so many of them, for a delta may pay by now. Those that
+# cannot be filled are tried again after twice as many refreshes each time, up to so many: it takes long to see that.
 MOST_LEFT = 100
 
 
@@ -39,12 +40,16 @@ class Keeper:
         """
         if not self._is_due(table, plan):
             return
-        self.planner.past.left_behind[table.pgt_id] = 0
+        past, pgt_id = self.planner.past, table.pgt_id
+        past.left_behind[pgt_id] = 0
         try:
             with translate_errors():
-                self._fill(table.pgt_id, plan.shape)
-        except PytrickleError as error:
-            getLogger(__name__).info("The groups within %s are not kept: %s", table.name, error.message)
+                self._fill(pgt_id, plan.shape)
+        except (PytrickleError, OSError) as error:
+            past.unfilled[pgt_id] += 1
+            getLogger(__name__).info("The groups within %s are not kept: %s", table.name, error)
+        else:
+            del past.unfilled[pgt_id]
 
     def _is_due(self, table: StreamTable, plan: RefreshPlan) -> bool:
         left_behind = plan.kept_as is None and plan.placement.direct
@@ -53,7 +58,7 @@ class Keeper:
         past, pgt_id = self.planner.past, table.pgt_id
         past.left_behind[pgt_id] += 1
         whole = plan.action is Action.FULL and plan.delta_rows > 0
-        enough = MOST_LEFT if whole else 1
+        enough = MOST_LEFT if whole else min(2 ** past.unfilled[pgt_id], MOST_LEFT)
         return past.left_behind[pgt_id] >= enough
 
     @conflicts()

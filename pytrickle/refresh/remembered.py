@@ -36,7 +36,7 @@ class Remembered:
     last refresh in a single transaction did. `given_up` are the refreshes that took too long, differential ones with
     the sources that had changed; `made_since` counts the refreshes after that. Of `unlimited` stream tables Spark would
     have read what was to be tried, which no limit ends. `left_behind` counts the refreshes that left behind the groups
-    that a query keeps.
+    that a query keeps, `unfilled` how often filling them failed since it was done last.
     """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)
@@ -50,6 +50,7 @@ class Remembered:
     made_since: Counter[int] = field(default_factory=Counter)
     unlimited: set[int] = field(default_factory=set)
     left_behind: Counter[int] = field(default_factory=Counter)
+    unfilled: Counter[int] = field(default_factory=Counter)
 
     def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
         """Return what is known of a stream table; `read` asks the database, where that is due."""

@@ -12,6 +12,13 @@ from tests.conftest import Database
 from tests.equivalence.kept_worlds import FILL, QUERIES, TABLES
 
 ONE_MORE = "INSERT INTO lines SELECT max(id) + 1, 1, 1, 5, 1, 3 FROM lines"
+KEPT = "SELECT kept_groups LIKE '%% ' || frontier_version FROM pgtrickle.pgt_stream_tables WHERE pgt_name = %s"
+LEAVE_BEHIND = "UPDATE pgtrickle.pgt_stream_tables SET kept_groups = NULL"
+# PostgreSQL computes but the one group that is asked for.
+ONE_GROUP = """
+SELECT p.part, l.total FROM parts AS p JOIN (SELECT part, sum(100 / pieces) AS total FROM lines GROUP BY part) AS l
+ON p.part = l.part AND p.part = 1
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +61,20 @@ def test_groups_that_no_refresh_would_use_are_not_filled(db: Database, client: C
     client.create_stream_table("whole", QUERIES["best"], refresh_mode="FULL")
     refresh(db, client, 3)
     assert fillings == []
+
+
+def test_groups_that_cannot_be_filled_are_tried_ever_more_seldom(
+    db: Database, client: Client, fillings: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.execute("UPDATE lines SET pieces = 1; INSERT INTO lines VALUES (1000, 77, 1, 1, 1, 0)")
+    client.create_stream_table("one_group", ONE_GROUP, refresh_mode="DIFFERENTIAL")
+    client.tick()
+    refresh(db, client, 14)
+    assert len(fillings) == 4
+    monkeypatch.setattr(keeping, "MOST_LEFT", 3)
+    db.execute("DELETE FROM lines WHERE id = 1000")
+    refresh(db, client, 3)
+    assert db.value(KEPT, "one_group")
+    db.execute(LEAVE_BEHIND)
+    refresh(db, client, 1)
+    assert db.value(KEPT, "one_group")
