@@ -8,6 +8,7 @@ from pytrickle.apply.commit import commit
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.database import Snapshot, filled, translate_errors
 from pytrickle.refresh.cycle.fixpoint import Fixpoint
+from pytrickle.refresh.keeping import Keeper
 from pytrickle.refresh.member import Done, GoalOf, blamed_on
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import Computation, attempting
@@ -46,6 +47,9 @@ class AtomicRefresh:
         finally:
             for computation in self.computed.values():
                 computation.close()
+        for computation in self.computed.values():
+            if computation.plan:
+                Keeper(self.refresher.connection, self.refresher.planner).keep(computation.table, computation.plan)
         return self.done
 
     def _write(self, tables: tuple[StreamTable, ...]) -> None:

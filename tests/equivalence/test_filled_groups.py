@@ -10,6 +10,7 @@ from pytrickle.plan import kept_operations
 from pytrickle.refresh import keeping
 from tests.conftest import Database
 from tests.equivalence.kept_worlds import FILL, QUERIES, TABLES
+from tests.equivalence.oracle import differences
 
 ONE_MORE = "INSERT INTO lines SELECT max(id) + 1, 1, 1, 5, 1, 3 FROM lines"
 KEPT = "SELECT kept_groups LIKE '%% ' || frontier_version FROM pgtrickle.pgt_stream_tables WHERE pgt_name = %s"
@@ -18,6 +19,11 @@ LEAVE_BEHIND = "UPDATE pgtrickle.pgt_stream_tables SET kept_groups = NULL"
 ONE_GROUP = """
 SELECT p.part, l.total FROM parts AS p JOIN (SELECT part, sum(100 / pieces) AS total FROM lines GROUP BY part) AS l
 ON p.part = l.part AND p.part = 1
+"""
+TWO_WAYS = """
+SELECT p.part, (SELECT sum(price) FROM dear WHERE dear.part = p.part) AS dear,
+    (SELECT sum(price) FROM light WHERE light.part = p.part) AS light
+FROM parts AS p
 """
 
 
@@ -78,3 +84,16 @@ def test_groups_that_cannot_be_filled_are_tried_ever_more_seldom(
     db.execute(LEAVE_BEHIND)
     refresh(db, client, 1)
     assert db.value(KEPT, "one_group")
+
+
+def test_groups_of_what_is_refreshed_with_others_are_filled_again(db: Database, client: Client) -> None:
+    client.create_stream_table("dear", "SELECT * FROM lines WHERE price > 3", refresh_mode="DIFFERENTIAL")
+    client.create_stream_table("light", "SELECT * FROM lines WHERE weight < 3", refresh_mode="DIFFERENTIAL")
+    client.create_stream_table("two_ways", TWO_WAYS, refresh_mode="DIFFERENTIAL", diamond_consistency="atomic")
+    client.tick()
+    refresh(db, client, 1)
+    db.execute(LEAVE_BEHIND)
+    refresh(db, client, 2)
+    assert db.value(KEPT, "two_ways")
+    with db.connect() as connection:
+        assert differences(connection, "two_ways", TWO_WAYS, True) == []
