@@ -45,9 +45,8 @@ def always(operation: Operation, keys: frozenset[str]) -> bool:
 class Compiler:
     """Compiles relations that share one WITH list, whose entries come in the order in which they build on each other.
 
-    Without ranges everything is read as the snapshot shows it. `worth_asking` says whether an operation is computed
-    for one value after another of some of its keys, rather than once for all. Of `kept` operations the groups at the
-    old frontier are stored.
+    Without ranges everything is read as the snapshot shows it. `worth_asking` says whether an operation is computed for
+    one value after another of some keys, rather than once for all. `kept` groups at the old frontier are stored.
     """
 
     definition: Definition
