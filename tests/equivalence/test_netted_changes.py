@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
+import pytrickle
 from pytrickle.client.client import Client
 from pytrickle.refresh.values import RefreshResult
 from tests.conftest import Database
@@ -23,6 +25,8 @@ SELECT pgtrickle.create_watermark_group('both', ARRAY['parts', 'lines']);
 """
 QUERY = """SELECT p.id, s.n FROM parts p
 JOIN (SELECT part, sum(n) AS n FROM lines GROUP BY part HAVING sum(n) > 0) s ON s.part = p.id WHERE p.rare"""
+# What an explained query reads of a change buffer.
+ENTRY = re.compile(r"pgt_delta_\d+(?:_\d+)? AS MATERIALIZED \(\n(.*?)\n\)[,\n]", re.DOTALL)
 ADVANCE = "SELECT pgtrickle.advance_watermark('parts', {0}), pgtrickle.advance_watermark('lines', {0})"
 
 
@@ -114,3 +118,19 @@ def test_a_row_that_came_and_went_is_not_evaluated(db: Database) -> None:
         (result,) = client.tick()
         assert (result.action, result.error) == ("DIFFERENTIAL", None)
         assert db.execute("SELECT id, share FROM shares") == [(1, 2)]
+
+
+def test_what_one_name_of_a_table_does_not_read_is_no_change_of_it(db: Database) -> None:
+    db.execute("CREATE TABLE items (id int PRIMARY KEY, parent int, amount int, kind text)")
+    db.execute("INSERT INTO items SELECT i, i / 2, i, 'kind ' || i % 3 FROM generate_series(1, 50) AS i")
+    query = "SELECT a.id, a.amount, b.kind FROM items AS a JOIN items AS b ON b.id = a.parent"
+    with pytrickle.connect(db.dsn, engine="postgres") as client:
+        client.create_stream_table("result", query, refresh_mode="DIFFERENTIAL")
+        client.tick()
+        db.execute("UPDATE items SET amount = 0 WHERE id = 7")
+        text = client.explain("result").data["sql"]
+        found = [db.execute(f"SELECT count(*) FROM ({entry}) AS e")[0][0] for entry in ENTRY.findall(text)]
+        assert found == [2, 0]
+        db.execute("UPDATE items SET kind = 'other', parent = 9 WHERE id IN (3, 20)")
+        client.tick()
+        assert db.execute("SELECT * FROM result ORDER BY id") == db.execute(f"{query} ORDER BY a.id")
