@@ -61,7 +61,7 @@ class Costs:
     `planning` seconds to plan the delta. With `guessed` no whole refresh was measured: then it may take as little as
     `least_whole`, for the first load may have read what was in no cache yet.
     `steady` knows what differential refreshes took of which there were two of about a size: the first may have been
-    slow for once.
+    slow for once. The sources have `source_rows` together.
     """
 
     experience: Experience
@@ -73,6 +73,12 @@ class Costs:
     guessed: bool = False
     least_whole: float | None = None
     steady: Experience | None = None
+    source_rows: int = 0
+
+    @property
+    def surely(self) -> float:
+        """The seconds that a whole refresh takes at least."""
+        return self.whole if self.least_whole is None else min(self.whole, self.least_whole)
 
     def differential(self, delta_rows: int) -> float:
         """Return the expected seconds of a differential refresh, which grow with the changed rows."""
@@ -204,6 +210,7 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         guessed=not wholes,
         least_whole=_least_whole(evidence, quote),
         steady=Experience.of(evidence, reading, least=2),
+        source_rows=evidence.source_rows,
     )
 
 

@@ -12,9 +12,11 @@ from pytrickle.plan.auto import MARGIN, Choice, readable_seconds
 WORTH_LIMITING = 0.1
 # What is expected to be quicker may take as long as the whole, and what the first plan of its kind takes beyond that.
 PLANNING = 0.1
-# What is expected to be slower than the whole refreshes that are made instead is tried once: for as long as planning it
-# takes, and then for this share of what they take.
+# What is expected to be slower than a whole refresh, but was never measured, is tried once: for as long as planning it
+# takes, and then for this share of what a whole refresh takes at least.
 SHARE = 0.3
+# Unless this share of all rows has changed.
+MOST_CHANGED = 0.05
 
 
 def limited(choice: Choice, delta_rows: int) -> Choice:
@@ -32,8 +34,9 @@ def limited(choice: Choice, delta_rows: int) -> Choice:
         return _tried(choice, Action.FULL, costs.differential(delta_rows) / MARGIN) if quicker else choice
     if differential:
         return replace(choice, most_seconds=MARGIN * costs.whole + PLANNING)
-    tried = not known and costs.stays_whole(delta_rows)
-    return _tried(choice, Action.DIFFERENTIAL, SHARE * costs.whole + costs.planning) if tried else choice
+    if known or delta_rows > MOST_CHANGED * costs.source_rows:
+        return choice
+    return _tried(choice, Action.DIFFERENTIAL, SHARE * costs.surely + costs.planning)
 
 
 def _tried(choice: Choice, action: Action, seconds: float) -> Choice:

@@ -61,9 +61,23 @@ def test_what_only_the_planner_holds_for_slow_is_tried_for_a_share_of_the_whole(
     assert choose_action(ROWS, evidence(WHOLE), False, 1, DEAR).action is Action.FULL
     assert found.action is Action.DIFFERENTIAL and found.most_seconds == pytest.approx(SHARE * 1.0)
     assert "a whole refresh is expected to take 1.0 s" in found.reason and found.reason.endswith("is tried for 300 ms")
-    for untried in (evidence(WHOLE[:1]), evidence(), evidence((*WHOLE, PastRefresh(False, ROWS, 9.0)))):
-        assert way(untried, DEAR).action is Action.FULL and way(untried, DEAR).most_seconds is None
+    untried = evidence((*WHOLE, PastRefresh(False, ROWS, 9.0)))
+    assert way(untried, DEAR).action is Action.FULL and way(untried, DEAR).most_seconds is None
     assert way(evidence(WHOLE), DEAR, standing(may_give_up=False)).action is Action.FULL
+
+
+@pytest.mark.parametrize("refreshes", [WHOLE[:1], ()], ids=["one whole refresh", "none"])
+def test_it_is_tried_at_once_for_a_share_of_what_the_whole_takes_at_least(refreshes: Sequence[PastRefresh]) -> None:
+    known = evidence(refreshes)
+    found, costs = way(known, DEAR), expected(known, False, DEAR)
+    assert costs.favours_whole(ROWS) and costs.surely <= costs.whole
+    assert found.action is Action.DIFFERENTIAL and found.most_seconds == pytest.approx(SHARE * costs.surely)
+
+
+def test_it_is_not_tried_where_much_of_everything_has_changed() -> None:
+    for rows, action in ((50_000, Action.DIFFERENTIAL), (50_001, Action.FULL)):
+        stands = replace(standing(), delta_rows=rows)
+        assert way(evidence(WHOLE), Quote(whole=1e5, delta=1e9), stands).action is action
 
 
 def test_what_is_long_to_plan_is_tried_for_as_much_longer() -> None:
