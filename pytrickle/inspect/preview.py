@@ -105,7 +105,9 @@ def _facts(planner: Planner, draft: Draft) -> dict[str, Any]:
     plan = draft.plan(planner, 1)
     # A query without sources has no changes: there is a first load and nothing after it.
     changed = (plan, draft.plan(planner, planner.small_delta_rows + 1)) if plan.delta_rows else ()
-    return describe(plan, {}) | {
+    described = describe(plan, {})
+    return described | {
+        "kept_groups": [each | {"table": None, "filled": True} for each in described["kept_groups"]],
         "gating": draft.table.decision.gating,
         "after": [_engine(each) for each in (*changed, draft.plan(planner, None))],
         "cost": _costs(planner, draft),

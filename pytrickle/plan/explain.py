@@ -44,7 +44,7 @@ LEFT = "; PostgreSQL computes sums of numerics, for Spark's decimals were too na
 
 INNER = "  inner aggregate: computed from all rows of {sources} each time; a stream table of its own would be kept"
 KEPT = "  inner groups of {sources}: kept in {table}"
-NOT_YET = ", once a refresh has filled it"
+NOT_YET = ", once it is filled after a refresh"
 
 MINUS = "− "
 
@@ -239,12 +239,14 @@ def _delta(facts: Mapping[str, Any]) -> list[str]:
 
 def _plan(facts: Mapping[str, Any]) -> list[str]:
     missing = [f"  missing index: {statement};" for statement in facts["missing_indexes"]]
-    missing += [
-        KEPT.format(sources=", ".join(each["sources"]), table=each["table"]) + ("" if each["filled"] else NOT_YET)
-        for each in facts["kept_groups"]
-    ]
+    missing += map(_kept, facts["kept_groups"])
     missing += [INNER.format(sources=", ".join(sources)) for sources in facts["whole_aggregates"]]
     return [*missing, "  plan:", *(f"    {line}" for line in Part.of(facts["tree"]).lines())]
+
+
+def _kept(facts: Mapping[str, Any]) -> str:
+    where = facts["table"] or "a hidden table"
+    return KEPT.format(sources=", ".join(facts["sources"]), table=where) + ("" if facts["filled"] else NOT_YET)
 
 
 def _cycle(facts: dict[str, Any] | None) -> list[str]:

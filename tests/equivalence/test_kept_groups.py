@@ -186,3 +186,9 @@ def test_a_wrong_number_of_rows_in_a_group_is_noticed(db: Database, client: Clie
 
 def tables(connection: psycopg.Connection) -> list[str]:
     return [name for (name,) in connection.execute(TABLES_OF)]
+
+
+def test_a_query_that_is_not_a_stream_table_yet_would_keep_its_groups(db: Database, client: Client) -> None:
+    explained = client.explain(query=QUERIES["shares"])
+    assert "  inner groups of public.lines: kept in a hidden table\n" in str(explained)
+    assert {each["table"] for each in explained.data["kept_groups"]} == {None}
