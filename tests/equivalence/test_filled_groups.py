@@ -14,6 +14,7 @@ from tests.equivalence.oracle import differences
 
 ONE_MORE = "INSERT INTO lines SELECT max(id) + 1, 1, 1, 5, 1, 3 FROM lines"
 KEPT = "SELECT kept_groups LIKE '%% ' || frontier_version FROM pgtrickle.pgt_stream_tables WHERE pgt_name = %s"
+FOUND = "EXPLAIN SELECT FROM pgtrickle_state.groups0_1 WHERE {column} = {value}"
 LEAVE_BEHIND = "UPDATE pgtrickle.pgt_stream_tables SET kept_groups = NULL"
 # PostgreSQL computes but the one group that is asked for.
 ONE_GROUP = """
@@ -59,6 +60,19 @@ def refresh(db: Database, client: Client, times: int) -> None:
     for _ in range(times):
         db.execute(ONE_MORE)
         assert {result.error for result in client.tick()} == {None}
+
+
+@pytest.mark.parametrize(("key", "value"), [("name", "'part 1'"), ("part, name", "1"), ("name, part", "1")])
+def test_groups_are_found_by_their_keys(db: Database, client: Client, key: str, value: str) -> None:
+    groups = f"SELECT {key}, sum(price) AS total FROM parts GROUP BY {key}"
+    joined = f"SELECT l.id, total FROM lines AS l JOIN ({groups}) AS g ON g.name = 'part ' || l.part"
+    client.create_stream_table("joined", joined, refresh_mode="DIFFERENTIAL")
+    client.tick()
+    column = "k1" if key == "name, part" else "k0"
+    with db.connect() as connection:
+        connection.execute("SET enable_seqscan = off")
+        plan = connection.execute(FOUND.format(column=column, value=value)).fetchall()
+    assert "Index" in str(plan)
 
 
 def test_groups_that_no_refresh_would_use_are_not_filled(db: Database, client: Client, fillings: list[int]) -> None:

@@ -43,7 +43,7 @@ WITH i AS MATERIALIZED (
     WHERE NOT EXISTS (SELECT FROM {table} AS s WHERE {same}) AND n.pgt_rows <> 0
 )
 SELECT count(*) FROM n WHERE pgt_rows < 0"""
-INDEX = "CREATE INDEX ON {table} ({key})"
+INDEX = "CREATE INDEX ON {table} USING {method} ({key})"
 
 
 def kept_table(pgt_id: int, number: int) -> str:
@@ -151,12 +151,17 @@ class KeptGroups:
         )
 
     def _indexes(self) -> tuple[str, ...]:
-        """Index groups by the hash of their keys, by which increments find them, and by the keys, by which joins do."""
+        """Index groups by the hash of their keys, by which increments find them, and by the keys, by which joins do.
+
+        Only a hash index holds values of any length, and that of one column.
+        """
         grouped, types = self.grouped, dict(self.grouped.types)
-        found = [row_hash("", grouped.hashed)] if grouped.hashed else []
-        if grouped.keys and all(is_short(types[key]) for key in grouped.keys):
-            found.append(", ".join(map(quote, grouped.keys[:MOST_INDEXED])))
-        return tuple(INDEX.format(table=self.table, key=key) for key in found)
+        found = [("btree", row_hash("", grouped.hashed))] if grouped.hashed else []
+        if short := [key for key in grouped.keys if is_short(types[key])]:
+            found.append(("btree", ", ".join(map(quote, short[:MOST_INDEXED]))))
+        elif grouped.hashed:
+            found.append(("hash", quote(grouped.hashed[0])))
+        return tuple(INDEX.format(table=self.table, method=method, key=key) for method, key in found)
 
 
 def with_values(rows: str, keys: tuple[str, ...], values: Values) -> str:
