@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import inf
 
 import psycopg
 from psycopg import sql
@@ -171,9 +172,14 @@ class ServerProbe:
         return tuple(known[name] for name in types)
 
     def estimated_rows(self, query: str) -> float:
-        """Return how many rows PostgreSQL expects of a query."""
-        row = self.connection.execute(filled("EXPLAIN (FORMAT JSON) {query}", query=query)).fetchone()
-        return float(row[0][0]["Plan"]["Plan Rows"]) if row else 0.0
+        """Return how many rows PostgreSQL expects of a query; infinitely many where it cannot plan it."""
+        try:
+            with self.connection.transaction():
+                row = self.connection.execute(filled("EXPLAIN (FORMAT JSON) {query}", query=query)).fetchone()
+        except psycopg.Error as error:
+            raise_unless_about_the_query(error)
+            return inf
+        return float(row[0][0]["Plan"]["Plan Rows"]) if row else inf
 
     def has_one_text(self, type_name: str) -> bool:
         """Tell whether equal values of a type are the same text, apart from what a collation says of texts in it."""

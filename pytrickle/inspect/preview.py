@@ -51,7 +51,8 @@ class Draft:
             )
             for each in self.table.dependencies
         }
-        return Task(self.shape, ranges, planner.limits(self.table, Means.ALL))
+        may_keep = planner.may_keep(self.table, self.shape)
+        return Task(self.shape, ranges, planner.limits(self.table, Means.ALL), may_keep=may_keep)
 
     def plan(self, planner: Planner, changes: int | None) -> RefreshPlan:
         """Plan that refresh."""

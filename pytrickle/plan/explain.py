@@ -92,7 +92,7 @@ def _whole_aggregates(plan: RefreshPlan) -> list[list[str]]:
     """List, by the sources that it is made of, each aggregate within the query that is computed from all rows."""
     if plan.shape.query is None:
         return []
-    kept = {each.operation for each in plan.shape.kept}
+    kept = {each.operation for each in plan.shape.kept if plan.may_keep}
     whole = (each for each in operations(plan.shape.query.rows) if isinstance(each.construct, Group) and not each.keys)
     found = (each for each in whole if each not in kept and not _reads_groups(each, kept))
     return [sorted(_name(relid, plan.shape.definition) for relid in relids(each.input)) for each in found]
@@ -109,6 +109,7 @@ def _kept_groups(plan: RefreshPlan) -> list[dict[str, Any]]:
     return [
         {"table": each.table, "sources": sorted(_name(relid, definition) for relid in each.reads), "filled": filled}
         for each in plan.shape.kept
+        if plan.may_keep
     ]
 
 

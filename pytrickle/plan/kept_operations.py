@@ -20,6 +20,8 @@ from pytrickle.plan.sql.types import hashes_as_it_compares, is_exact
 WORTH_KEEPING = 1_000
 # So many rows make a large group.
 LARGE = 100
+# More groups would take much room.
+MOST_GROUPS = 1_000_000
 GROUPS = "SELECT FROM (\n{rows}\n) AS d GROUP BY {keys}"
 FUNCTIONS: dict[type[exp.Expr], str] = {exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg"}
 
@@ -45,11 +47,12 @@ def _is_innermost(operation: Operation) -> bool:
 def _is_worth_keeping(kept: KeptGroups, query: Query, definition: Definition, probe: Probe) -> bool:
     """Whether groups are large, or all of them are read: of few small groups all rows are soon read again."""
     operation = kept.operation
-    if not operation.keys or _are_all_read(operation, query):
+    if not operation.keys:
         return True
     rows = compile_rows(at(operation.input, Version.CURRENT), definition)
     groups = probe.estimated_rows(GROUPS.format(rows=rows, keys=", ".join(operation.keys)))
-    return probe.estimated_rows(rows) >= LARGE * groups
+    are_worth_it = _are_all_read(operation, query) or probe.estimated_rows(rows) >= LARGE * groups
+    return are_worth_it and groups <= MOST_GROUPS
 
 
 def _are_all_read(operation: Operation, query: Query) -> bool:

@@ -207,6 +207,7 @@ def planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
         handed_on=reads.handed_on,
         kept=reads.kept or (),
         kept_as=None if reads.kept is None else shape.kept_as,
+        may_keep=task.may_keep,
     )
 
 

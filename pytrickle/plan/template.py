@@ -206,7 +206,7 @@ class WholeTemplate:
 def between(plan: RefreshPlan, task: Task, way: Way) -> RefreshPlan:
     """Return a plan for other ranges, and for another reason."""
     placement = replace(plan.placement, action=way.action, reason=way.reason)
-    return replace(plan, placement=placement, ranges=tuple(task.ranges.values()))
+    return replace(plan, placement=placement, ranges=tuple(task.ranges.values()), may_keep=task.may_keep)
 
 
 def _has(change_range: ChangeRange) -> tuple[int, bool, bool]:

@@ -83,6 +83,17 @@ def test_groups_that_no_refresh_would_use_are_not_filled(db: Database, client: C
     assert fillings == []
 
 
+def test_explain_says_whether_groups_are_kept(db: Database, client: Client) -> None:
+    for mode in ("DIFFERENTIAL", "FULL"):
+        client.create_stream_table(mode.lower(), QUERIES["large"], refresh_mode=mode)
+    client.tick()
+    db.execute(ONE_MORE)
+    assert "inner groups of public.lines: kept in pgtrickle_state.groups0_1\n" in str(client.explain("differential"))
+    assert "kept in" not in str(client.explain("full"))
+    told = str(client.explain(query=QUERIES["large"]))
+    assert "inner groups of public.lines: kept in a hidden table\n" in told
+
+
 def test_groups_that_cannot_be_filled_are_tried_ever_more_seldom(
     db: Database, client: Client, fillings: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,7 +31,7 @@ class Probe(Protocol):
         """Tell for every type whether its values can be hashed."""
 
     def estimated_rows(self, query: str) -> float:
-        """Return how many rows PostgreSQL expects of a query."""
+        """Return how many rows PostgreSQL expects of a query; infinitely many where it cannot plan it."""
 
     def has_one_text(self, type_name: str) -> bool:
         """Tell whether equal values of a type are the same text, apart from what a collation says of texts in it."""
