@@ -14,7 +14,8 @@ CHANGED_TABLES = ("lineitem", "orders", "partsupp", "part", "customer", "supplie
 DUE = """
 SELECT s.relid::regclass::text
 FROM pg_stat_user_tables AS s JOIN pg_class AS c ON c.oid = s.relid
-WHERE c.relname = ANY (%s) AND c.relnamespace = 'public'::regnamespace AND (
+WHERE (c.relnamespace = 'pgtrickle_changes'::regnamespace
+        OR (c.relname = ANY (%s) AND c.relnamespace = 'public'::regnamespace)) AND (
     s.n_dead_tup > current_setting('autovacuum_vacuum_threshold')::int
         + current_setting('autovacuum_vacuum_scale_factor')::float8 * c.reltuples
     OR s.n_mod_since_analyze > current_setting('autovacuum_analyze_threshold')::int

@@ -1,6 +1,5 @@
 """A definition analysed once: its algebra and state layout, or the reason why it refreshes FULL."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from logging import getLogger
 
@@ -17,9 +16,9 @@ from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.postgres.kept_groups import KeptGroups, fingerprint
 from pytrickle.plan.query.defining_query import parse
-from pytrickle.plan.query.probe import Probe
+from pytrickle.plan.query.probe import Probe, hashed_columns
 from pytrickle.plan.sql.rounding import refuse_rounding
-from pytrickle.plan.sql.types import hashes_as_it_compares, is_exact, is_short
+from pytrickle.plan.sql.types import is_exact, is_short
 
 STUMBLES = (
     SqlglotError,
@@ -84,7 +83,7 @@ class Analysis:
 
 def analyse(definition: Definition, probe: Probe) -> Analysis:
     """Analyse a definition; a query without delta rules yields a shape with a reason instead of algebra."""
-    hashed = _hashed(definition.columns, definition, probe)
+    hashed = hashed_columns(definition.columns, definition, probe)
     try:
         query = parse(definition, probe)
         grouped, kept = _grouped(query, definition, probe), kept_groups(query, definition, probe)
@@ -98,13 +97,6 @@ def analyse(definition: Definition, probe: Probe) -> Analysis:
         return Analysis(definition, None, None, reason, hashed, repr(error))
 
 
-def _hashed(columns: Sequence[tuple[str, str]], definition: Definition, probe: Probe) -> tuple[str, ...]:
-    """Return the names of the columns whose equal values have one hash, given names and types."""
-    can = probe.hashable(tuple(type_name for _, type_name in columns))
-    found = zip(columns, can, strict=True)
-    return tuple(name for (name, of), hashable in found if hashable and hashes_as_it_compares(of, definition))
-
-
 def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | None:
     # The types are asked for in any case, so that a text that PostgreSQL does not accept never becomes a refresh.
     rows = compile_rows(at(query.rows, Version.CURRENT), definition)
@@ -114,7 +106,7 @@ def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | No
         return None
     by_name = dict(zip(names, types, strict=True))
     _refuse_order_dependence(query.aggregate, rows, by_name, probe)
-    hashable = _hashed(tuple(by_name.items()), definition, probe)
+    hashable = hashed_columns(tuple(by_name.items()), definition, probe)
     exact = frozenset(name for name, type_name in by_name.items() if is_exact(type_name, definition))
     grouped = Grouped.of(query.aggregate, by_name, frozenset(hashable), exact)
     probe.column_types(grouped.final(f"(\n{grouped.layout(rows)}\n) AS s"))

@@ -12,9 +12,9 @@ from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.postgres.kept_groups import MOST_KEPT, KeptGroups, Values, kept_table, with_values
 from pytrickle.plan.query.grouping import added
-from pytrickle.plan.query.probe import Probe
+from pytrickle.plan.query.probe import Probe, hashed_columns
 from pytrickle.plan.sql.dialect import parse_query, render
-from pytrickle.plan.sql.types import hashes_as_it_compares, is_exact
+from pytrickle.plan.sql.types import is_exact
 
 # Of sources with fewer pages together, groups are computed anew in less time than keeping them takes.
 WORTH_KEEPING = 1_000
@@ -77,10 +77,10 @@ def _is_asked_for(leaf: Derived, block: Project, keys: tuple[str, ...]) -> bool:
 
 def _laid_out(operation: Operation, definition: Definition, probe: Probe, table: str) -> KeptGroups | None:
     """Lay out one; None where increments do not give what the groups show, or another of several equal values."""
-    added = _added_up(operation)
-    if added is None:
+    found = _added_up(operation)
+    if found is None:
         return None
-    calls, values = added
+    calls, values = found
     rows = with_values(compile_rows(at(operation.input, Version.CURRENT), definition), operation.keys, values)
     types = dict(zip((*operation.keys, *(name for name, _ in values)), probe.column_types(rows), strict=False))
     added_up = [call.argument for call in calls if call.argument and call.function != "count"]
@@ -90,12 +90,7 @@ def _laid_out(operation: Operation, definition: Definition, probe: Probe, table:
         return None
     output = tuple((name, name) for name in operation.columns)
     aggregate = Aggregate(operation.input, operation.keys, calls, None, output, bool(operation.keys))
-    can = probe.hashable(tuple(types.values()))
-    hashable = frozenset(
-        name
-        for (name, of), hashes in zip(types.items(), can, strict=True)
-        if hashes and hashes_as_it_compares(of, definition)
-    )
+    hashable = frozenset(hashed_columns(tuple(types.items()), definition, probe))
     exact = frozenset(name for name, of in types.items() if is_exact(of, definition))
     grouped = Grouped.of(aggregate, types, hashable, exact)
     layout = grouped.layout(rows)

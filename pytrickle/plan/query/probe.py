@@ -1,8 +1,10 @@
 """What the planner must ask a server."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from pytrickle.catalog.definition import Definition
+from pytrickle.plan.sql.types import hashes_as_it_compares
 
 
 class Probe(Protocol):
@@ -35,3 +37,10 @@ class Probe(Protocol):
 
     def has_one_text(self, type_name: str) -> bool:
         """Tell whether equal values of a type are the same text, apart from what a collation says of texts in it."""
+
+
+def hashed_columns(columns: Sequence[tuple[str, str]], definition: Definition, probe: Probe) -> tuple[str, ...]:
+    """Return the names of the columns whose equal values have one hash, given names and types."""
+    can = probe.hashable(tuple(type_name for _, type_name in columns))
+    found = zip(columns, can, strict=True)
+    return tuple(name for (name, of), hashable in found if hashable and hashes_as_it_compares(of, definition))
