@@ -8,9 +8,9 @@ from pytrickle.cut import Cut
 from pytrickle.database import filled
 
 WORTH_ANALYZING = 1_000
-# Beside more changes than a kept plan takes in, a buffer with this many is analyzed, too: of one that it does not know
+# Beside more changes than the first number a buffer with the second is analyzed, too: of one that it does not know
 # PostgreSQL expects a single row, and reads all the other changes again for each of its rows.
-WORTH_ANALYZING_BESIDE_MANY = 100
+MANY, WORTH_ANALYZING_BESIDE_MANY = 4_000, 100
 # Statistics are good enough while no more than this part of the changes is new to them.
 TOLERATED = 0.1
 # Changes that are about as many as those before are taken to be like them for so many times.

@@ -13,7 +13,7 @@ from pytrickle.plan.spark.grouping import SparkGrouping
 from pytrickle.plan.spark.leaves import SparkTerm, reads_of
 
 # So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
-FEW_CHANGES = 4_000
+FEW_CHANGES = 16_000
 # A statement under it is planned once, for any parameters.
 KEPT_PLAN = "SET LOCAL plan_cache_mode = force_generic_plan"
 # What PostgreSQL computes beside the joins of Spark.

@@ -13,6 +13,7 @@ from psycopg.errors import UndefinedColumn
 from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.buffer_statistics import (
+    MANY,
     WORTH_ANALYZING,
     WORTH_ANALYZING_BESIDE_MANY,
     BufferStatistics,
@@ -214,7 +215,7 @@ class Planner:
         if snapshot.connection is self.connection:
             return
         together = sum(change_range.delta_rows for change_range in ranges.values())
-        least = WORTH_ANALYZING_BESIDE_MANY if together > FEW_CHANGES else WORTH_ANALYZING
+        least = WORTH_ANALYZING_BESIDE_MANY if together > MANY else WORTH_ANALYZING
         for dependency in table.dependencies:
             if dependency.buffer and dependency.relid in ranges:
                 delta_rows = ranges[dependency.relid].delta_rows

@@ -36,7 +36,7 @@ def test_a_bulk_load_is_not_computed_before_its_changes_are_counted(filled: Shop
     _order(filled, 3)
     filled.tick()
     table = next(t for t in catalog.stream_tables(filled.pt._refreshing().connection) if t.name == "public.totals")
-    filled.db.execute("INSERT INTO orders SELECT n, 1, 1 FROM generate_series(100, 4200) AS n")
+    filled.db.execute("INSERT INTO orders SELECT n, 1, 1 FROM generate_series(100, 16200) AS n")
     connection, planner = filled.pt._refreshing().connection, filled.pt._refreshing().planner
     few = planner.foreseen_read(table.pgt_id, uncounted_ranges(table, {}).values())
     assert few is not None
