@@ -6,6 +6,7 @@ Import it in `env.py`; then `op.create_stream_table` and the others are there in
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -106,15 +107,21 @@ def _bound(value: object) -> object:
 def include_name(connection: sa.Connection) -> Callable[..., bool]:
     """Return a filter for `context.configure(include_name=...)`: autogenerate leaves alone what is pytrickle's.
 
-    That is its schemas, and the stream tables, which no model declares: autogenerate would drop them.
+    That is its schemas, and the stream tables, which no model declares: autogenerate would drop them. The database is
+    asked by autogenerate alone: a connection that is in a transaction before Alembic begins one is not committed by it.
     """
-    default = sa.inspect(connection).default_schema_name
-    known = sa.text("SELECT pgt_schema, pgt_name FROM pgtrickle.pgt_stream_tables")
-    stream_tables = {tuple(row) for row in connection.execute(known)}
+
+    @cache
+    def stream_tables() -> frozenset[tuple[str, str]]:
+        if connection.scalar(sa.text("SELECT to_regclass('pgtrickle.pgt_stream_tables') IS NULL")):
+            return frozenset()
+        known = sa.text("SELECT pgt_schema, pgt_name FROM pgtrickle.pgt_stream_tables")
+        return frozenset((schema, name) for schema, name in connection.execute(known))
 
     def included(name: str | None, type_: str, parents: Mapping[str, str | None]) -> bool:
         if type_ == "schema":
             return not (name or "").startswith("pgtrickle")
-        return type_ != "table" or (parents.get("schema_name") or default, name) not in stream_tables
+        schema = parents.get("schema_name") or connection.dialect.default_schema_name
+        return type_ != "table" or (schema, name) not in stream_tables()
 
     return included

@@ -2,15 +2,19 @@
 
 import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.operations import Operations
 
+from pytrickle.catalog import install as migrate
 from pytrickle.integrations.alembic import CreateStreamTable, CreateWatermarkGroup, include_name
 from tests.conftest import Database
 from tests.documents import ROOT, blocks
@@ -26,9 +30,13 @@ sa.Table(
 )
 
 
+def reached(db: Database) -> sa.Engine:
+    return sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(db.dsn), poolclass=sa.NullPool)
+
+
 @pytest.fixture
 def connection(db: Database) -> Iterator[sa.Connection]:
-    engine = sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(db.dsn), poolclass=sa.NullPool)
+    engine = reached(db)
     with engine.connect() as connection:
         MODELS.create_all(connection)
         connection.commit()
@@ -42,6 +50,52 @@ def migration(context: MigrationContext) -> dict[str, Any]:
     names: dict[str, Any] = {"op": Operations(context)}
     exec(compile(text.replace("from alembic import op\n", ""), "migration", "exec"), names)
     return names
+
+
+# What env.py has around the lines of the document.
+BEFORE = """
+import psycopg, sqlalchemy
+from alembic import context
+target_metadata = None
+connectable = sqlalchemy.create_engine(
+    "postgresql+psycopg://", creator=lambda: psycopg.connect({!r}), poolclass=sqlalchemy.NullPool)
+"""
+BEYOND = """
+    with context.begin_transaction():
+        context.run_migrations()
+"""
+
+
+def project(dsn: str, home: Path, migration: str) -> Config:
+    """Write a project of Alembic with the document's env.py and one migration; return its settings."""
+    (told,) = (block.text for block in blocks(ROOT / "docs/howto/alembic.md") if "include_name" in block.text)
+    (home / "versions").mkdir()
+    (home / "env.py").write_text(BEFORE.format(dsn) + told + BEYOND)
+    (home / "versions" / "first.py").write_text(f"revision = 'first'\ndown_revision = None\n{migration}")
+    config = Config()
+    config.set_main_option("script_location", str(home))
+    return config
+
+
+def test_an_upgrade_with_the_filter_of_the_document_is_committed(
+    db: Database, connection: sa.Connection, tmp_path: Path
+) -> None:
+    (text,) = (block.text for block in blocks(ROOT / "docs/howto/alembic.md") if "def upgrade" in block.text)
+    config = project(db.dsn, tmp_path, text)
+    command.upgrade(config, "head")
+    assert db.execute("SELECT name FROM pgtrickle.pgt_status()") == [("public.per_customer",)]
+    assert db.execute("TABLE alembic_version") == [("first",)]
+    command.downgrade(config, "base")
+    assert not db.execute("SELECT name FROM pgtrickle.pgt_status()")
+
+
+def test_a_database_without_our_catalog_is_migrated_too(db: Database, tmp_path: Path) -> None:
+    migrate.uninstall(db.connect())
+    later = "from alembic import op\ndef upgrade(): op.execute('CREATE TABLE later (id int)')"
+    command.upgrade(project(db.dsn, tmp_path, later), "head")
+    with reached(db).connect() as connection:
+        filtered = MigrationContext.configure(connection, opts={"include_name": include_name(connection)})
+        assert [change[1].name for change in compare_metadata(filtered, sa.MetaData())] == ["later"]
 
 
 def test_a_migration_creates_and_drops_what_is_ours(db: Database, connection: sa.Connection) -> None:
