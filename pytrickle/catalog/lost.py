@@ -16,5 +16,5 @@ def lost(connection: psycopg.Connection, pgt_id: int) -> CatalogError:
     if row is None:
         return UnknownStreamTable("The stream table was dropped meanwhile.")
     problem, name = row[0] or "a view that it reads was dropped", row[1]
-    hint = f"SELECT pgtrickle.drop_stream_table('{name}') removes it; then create it anew."
+    hint = "SELECT * FROM pgtrickle.problems() says what to do."
     return CatalogError(f"{name} cannot be refreshed any more: {problem}.", hint)

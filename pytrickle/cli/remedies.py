@@ -21,6 +21,7 @@ COMMANDS = {
     "gate_source": "gate SOURCE",
     "mark_idle": "source idle SOURCE",
     "pgt_status": "status",
+    "problems": "status",
     "refresh_groups": "refresh-group list",
     "refresh_stream_table": "refresh NAME",
     "reset_fuse": "reset-fuse NAME",
@@ -50,6 +51,8 @@ def on_the_command_line(hint: str) -> str:
     'pytrickle status lists those that exist.'
     >>> on_the_command_line("SELECT pgtrickle.drop_stream_table('public.a', cascade => true) removes it.")
     'pytrickle drop public.a --cascade removes it.'
+    >>> on_the_command_line("SELECT pgtrickle.alter_stream_table('public.a', query => ...) gives it its query anew.")
+    'pytrickle alter public.a QUERY gives it its query anew.'
     >>> on_the_command_line("SELECT pgtrickle.set_watermark_checks('public.a', max_ahead => '30 days').")
     "pytrickle source checks public.a --max-ahead '30 days'."
     >>> on_the_command_line("Use pgtrickle.cut() instead.")
@@ -67,4 +70,5 @@ def _command(function: str, arguments: str) -> str | None:
     values = " ".join(others)
     placed = {"NAME": name, "SOURCE": name, "VALUE": values}
     command = re.sub("NAME|SOURCE|VALUE", lambda place: placed[place[0]] or place[0], COMMANDS[function])
-    return f"pytrickle {command}{' --cascade' if 'cascade => true' in arguments else ''}"
+    query = " QUERY" if "query => ..." in arguments else ""
+    return f"pytrickle {command}{query}{' --cascade' if 'cascade => true' in arguments else ''}"

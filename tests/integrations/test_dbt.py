@@ -109,6 +109,7 @@ def test_models_become_stream_tables_and_follow_what_the_project_says(
         assert_other_columns_need_a_full_refresh(db, dbt, models)
         assert_contracts_are_kept(dbt, models)
         assert_a_plain_table_is_replaced(db, dbt, models)
+        assert_models_below_may_be_made_anew(db, dbt, models)
 
 
 def assert_models_are_created(db: Database, dbt: Dbt) -> None:
@@ -163,6 +164,19 @@ def assert_a_plain_table_is_replaced(db: Database, dbt: Dbt, models: Path) -> No
     replace(models / "best.sql", "'table'", "'stream_table'")
     assert dbt("run", "--select", "best")[0]
     assert db.execute("TABLE best") == [(2, 100)]
+
+
+def assert_models_below_may_be_made_anew(db: Database, dbt: Dbt, models: Path) -> None:
+    (models / "staged.sql").write_text("SELECT id, customer FROM {{ source('shop', 'orders') }}")
+    (models / "names.sql").write_text("{{ config(materialized='table') }} SELECT 1 AS customer, 'Ann' AS name")
+    (models / "named.sql").write_text(
+        "{{ config(materialized='stream_table') }} SELECT n.name, count(*) AS orders "
+        "FROM {{ ref('staged') }} AS s JOIN {{ ref('names') }} AS n USING (customer) GROUP BY n.name"
+    )
+    for orders in (1, 2, 3):
+        ran, said = dbt("run", "--select", "+named")
+        assert ran and db.execute("TABLE named") == [("Ann", orders)], said
+        db.execute("INSERT INTO orders VALUES (%s, 1)", 100 + orders)
 
 
 def test_the_macros_are_added_to_a_project_once(tmp_path: Path) -> None:

@@ -122,6 +122,31 @@ def test_what_reads_a_table_that_lost_its_source_is_told_to_wait_for_it(shop: Da
     assert compared["public.second"].matches and compared["public.third"].matches
 
 
+@pytest.mark.parametrize("given", ["create_or_replace_stream_table", "alter_stream_table"])
+def test_a_query_that_was_dropped_with_what_it_read_can_be_given_anew(shop: Database, given: str) -> None:
+    shop.execute("CREATE VIEW regions AS SELECT region FROM orders")
+    query = "SELECT region, count(*) AS n FROM regions GROUP BY region"
+    shop.execute("SELECT pgtrickle.alter_stream_table('first', %s)", query)
+    shop.execute("INSERT INTO orders VALUES (1, 'north')")
+    with local_client(shop.dsn) as (client, _):
+        client.tick()
+        for made_anew in (
+            "ALTER VIEW regions RENAME TO old; CREATE VIEW regions AS SELECT region FROM orders; DROP VIEW old CASCADE",
+            "ALTER TABLE orders RENAME TO old; CREATE TABLE orders (LIKE old); DROP TABLE old CASCADE;"
+            "CREATE VIEW regions AS SELECT upper(region) AS region FROM orders",
+        ):
+            shop.execute(made_anew)
+            shop.execute("INSERT INTO orders VALUES (2, 'south')")
+            remedy = shop.value("SELECT remedy FROM pgtrickle.problems() WHERE stream_table = 'public.first'")
+            assert "alter_stream_table('public.first', query =>" in remedy
+            shop.execute(f"SELECT pgtrickle.{given}('first', query => %s)", query)
+            assert problems(shop) == []
+            actions = {result.stream_table: str(result.action) for result in client.tick()}
+            assert (actions["public.first"], actions["public.second"]) == ("REINITIALIZE", "DIFFERENTIAL")
+            assert all(found.matches for found in client.verify())
+    assert shop.execute("TABLE first") == [("SOUTH", 1)] and left(shop)["buffers"] == 3
+
+
 def test_a_lost_trigger_is_told_before_the_tick_that_computes_the_table_anew(shop: Database) -> None:
     trigger = shop.value("SELECT tgname FROM pg_trigger WHERE tgrelid = 'other'::regclass AND tgname LIKE '%%insert%%'")
     shop.execute(f"DROP TRIGGER {trigger} ON other")

@@ -43,8 +43,10 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.replace_from(id bigint, query text,
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
+    -- The same text is another query where its view was dropped with what it read, which was made anew.
     same CONSTANT boolean :=
         (SELECT btrim(without_last_semicolon(t.defining_query)) = btrim(without_last_semicolon(query))
+            AND EXISTS (SELECT FROM pg_class AS c WHERE c.oid = t.view_relid)
         FROM pgt_stream_tables AS t WHERE t.pgt_id = id);
 BEGIN
     PERFORM alter_from(id, CASE WHEN same THEN NULL ELSE query END, given - 'orchestration_mode', '{}', search_path);
@@ -54,7 +56,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.replace_from(bigint, text, jsonb, text) IS
-    'Gives a stream table the options and, where it is another one, the query.';
+    'Gives a stream table the options and, where it is another one or its view is gone, the query.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.create_or_replace_stream_table(
         name text, query text, schedule text DEFAULT 'calculated', refresh_mode text DEFAULT 'AUTO',

@@ -79,7 +79,10 @@ BEGIN
         CASE
             WHEN t.pgt_id IN (SELECT p.pgt_id FROM plainly_dropped() AS p)
             THEN 'The next tick removes what is left of it.'
-            WHEN l.problem IS NOT NULL THEN format(
+            WHEN l.problem IS NOT NULL THEN CASE
+                WHEN EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.pgt_relid) THEN format(
+                    'Once what it reads is there again, SELECT pgtrickle.alter_stream_table(%L, query => ...) gives it '
+                    'its query anew. ', l.name) ELSE '' END || format(
                 'SELECT pgtrickle.drop_stream_table(%L, cascade => true) removes it with all that reads it; then '
                 'create them anew.', l.name)
             WHEN w.culprits IS NULL THEN 'The next tick computes it anew.'

@@ -91,7 +91,10 @@ DECLARE
     beside regclass;
     view CONSTANT regclass := (SELECT t.view_relid FROM pgt_stream_tables AS t WHERE t.pgt_id = id);
 BEGIN
-    EXECUTE format('ALTER VIEW %s RENAME TO query_%s_before', view, id);
+    -- One that went with what it read leaves nothing to rename.
+    IF EXISTS (SELECT FROM pg_class AS c WHERE c.oid = view) THEN
+        EXECUTE format('ALTER VIEW %s RENAME TO query_%s_before', view, id);
+    END IF;
     -- What was derived from the query before: the key of its groups and their state, the rows below its LIMIT.
     FOR unique_key IN
         SELECT i.indexrelid FROM pgt_stream_tables AS t JOIN pg_index AS i ON i.indrelid = t.pgt_relid
@@ -138,24 +141,31 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.replace_query_view(id bigint, query
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    stream_table CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t WHERE t.pgt_id = id);
+    stream_table pgt_stream_tables;
     written regclass;
     canonical text;
 BEGIN
+    SELECT * INTO stream_table FROM pgt_stream_tables AS t WHERE t.pgt_id = id;
     PERFORM set_query_aside(id);
     written := create_query_view(id, query, search_path);
     PERFORM refuse_other_columns(written, stream_table.pgt_relid);
-    canonical := pg_get_viewdef(written);
-    EXECUTE format('DROP VIEW pgtrickle_state.query_%s', id);
-    -- The view keeps its identity, by which a refresh under way knows it. That refresh then fails when it wants to
-    -- commit.
-    EXECUTE format('CREATE OR REPLACE VIEW pgtrickle_state.query_%s_before AS %s', id, canonical);
+    IF to_regclass(format('pgtrickle_state.query_%s_before', id)) IS NULL THEN
+        PERFORM lock_query_sources(written);
+        UPDATE pgt_stream_tables AS t SET view_relid = written WHERE t.pgt_id = id RETURNING * INTO stream_table;
+    ELSE
+        canonical := pg_get_viewdef(written);
+        EXECUTE format('DROP VIEW pgtrickle_state.query_%s', id);
+        -- The view keeps its identity, by which a refresh under way knows it. That refresh then fails when it wants to
+        -- commit.
+        EXECUTE format('CREATE OR REPLACE VIEW pgtrickle_state.query_%s_before AS %s', id, canonical);
+        PERFORM lock_query_sources(stream_table.view_relid);
+    END IF;
     PERFORM name_query_view(stream_table);
-    PERFORM lock_query_sources(stream_table.view_relid);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.replace_query_view(bigint, text, text) IS
-    'Gives the hidden view of a stream table another query with the same columns, and locks what that reads.';
+    'Gives the hidden view of a stream table another query with the same columns, and locks what that reads. A view '
+    'that was dropped with what it read is made anew.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.adopt_query(id bigint, query text, search_path text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
