@@ -132,7 +132,7 @@ class Guard:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self.access.serves(hosts[0]):
             return _sentence("This console is not served under this name. Start it with --allowed-host NAME.")
-        if not _is_own(headers.get("origin"), hosts[0]):
+        if not _is_own(headers.get("origin"), hosts[0]) or _is_part_of_another(headers):
             return _sentence("This request comes from another page.")
         token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
         if scope["path"] == "/" and self.access.knows(token):
@@ -151,6 +151,16 @@ class Guard:
 def _is_own(origin: str | None, host: str) -> bool:
     """Return whether a request comes from a page of this console, or from none that a browser names."""
     return origin is None or (origin.partition("://")[0] in {"http", "https"} and origin.partition("://")[2] == host)
+
+
+def _is_part_of_another(headers: Headers) -> bool:
+    """Return whether another page loads this one, as an image or a frame: without an origin, but a browser says so.
+
+    A link that leads here from elsewhere is followed.
+    """
+    if headers.get("sec-fetch-site", "none") in {"none", "same-origin"}:
+        return False
+    return (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) != ("navigate", "document")
 
 
 def _sentence(text: str) -> Response:

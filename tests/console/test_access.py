@@ -70,6 +70,22 @@ def test_what_another_page_sends_is_refused(origin: str) -> None:
     assert browser.get("/").text == "inside"
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_another_page_loads_as_a_part_of_itself_is_refused_and_a_link_is_followed(site: str) -> None:
+    browser = visitor(Access.of("127.0.0.1", 8080), "127.0.0.1:8080")
+    for mode, destination, expected in (
+        ("no-cors", "image", 403),
+        ("no-cors", "script", 403),
+        ("navigate", "iframe", 403),
+        ("cors", "empty", 403),
+        ("navigate", "document", 200),
+    ):
+        told = {"sec-fetch-site": site, "sec-fetch-mode": mode, "sec-fetch-dest": destination}
+        assert browser.get("/table?name=a", headers=told).status_code == expected, told
+        for own in ("same-origin", "none"):
+            assert browser.get("/state", headers=told | {"sec-fetch-site": own}).status_code == 200
+
+
 def test_every_answer_is_secured_also_a_refusal() -> None:
     for host in ("127.0.0.1:8080", "evil.example"):
         headers = visitor(Access.of("127.0.0.1", 8080), "127.0.0.1:8080", host=host).get("/").headers
