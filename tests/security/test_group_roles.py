@@ -153,6 +153,20 @@ def test_later_installs_keep_the_rights_of_the_groups_and_need_no_right_to_creat
     assert groups(shop) == set(GROUPS)
 
 
+def test_what_the_groups_may_do_is_no_problem_and_is_left_to_them_when_grants_are_settled(shop: Database) -> None:
+    own = shop.connect(user="etl")
+    assert own.execute("SELECT pgtrickle_private.foreign_grants()").fetchall() == []
+    shop.execute("GRANT SELECT ON pgtrickle.pgt_late_rows TO pytrickle_reader")
+    shop.execute("GRANT UPDATE (schedule) ON pgtrickle.pgt_stream_tables TO pytrickle_operator")
+    assert [grant for (grant,) in own.execute("SELECT pgtrickle_private.foreign_grants()")] == [
+        "SELECT on pgt_late_rows to pytrickle_reader",
+        "UPDATE on pgt_stream_tables (schedule) to pytrickle_operator",
+    ]
+    own.execute("SELECT pgtrickle.settle_grants()")
+    assert own.execute("SELECT pgtrickle_private.foreign_grants()").fetchall() == []
+    assert member(shop, "eve", "pytrickle_operator").execute("SELECT pgtrickle.pause_stream_table()").fetchone() == (1,)
+
+
 def test_who_may_not_create_roles_is_told_so_and_installs_without_them(empty_db: Database) -> None:
     etl(empty_db)
     with pytest.raises(InsufficientPrivilege, match="etl may not create roles") as error:

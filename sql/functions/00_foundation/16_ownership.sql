@@ -40,7 +40,10 @@ BEGIN
     -- A stream table lies in a schema of the user, whose default privileges are meant for it.
     IF made.relnamespace::regnamespace::text LIKE 'pgtrickle%' THEN
         SELECT * INTO made FROM pg_class WHERE oid = relation;
-        PERFORM revoke_all('TABLE', relation::text, made.relowner, made.relacl);
+        -- Who has a right on columns alone loses it with those on the table.
+        PERFORM revoke_all('TABLE', relation::text, made.relowner, array_agg(g.item)) FROM (
+            SELECT unnest(made.relacl)
+            UNION ALL SELECT unnest(a.attacl) FROM pg_attribute AS a WHERE a.attrelid = relation) AS g(item);
     END IF;
 END
 $$;

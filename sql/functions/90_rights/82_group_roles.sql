@@ -29,32 +29,68 @@ COMMENT ON FUNCTION pgtrickle_private.grant_to_readers(regclass) IS
 
 -- An operator changes the state of stream tables, never what they are: the columns that the four functions read and
 -- write.
+CREATE OR REPLACE FUNCTION pgtrickle_private.operated_columns()
+    RETURNS TABLE (relation regclass, column_name name, privileges text[])
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT 'pgtrickle.pgt_stream_tables'::regclass, c.name, '{SELECT,UPDATE}'::text[]
+    FROM unnest('{paused,consecutive_failures,retry_at,status,fuse_blown_at,reinitialize_reason,recomputation_asked}'
+        ::name[]) AS c(name)
+    UNION ALL
+    SELECT 'pgtrickle.pgt_stream_tables', c.name, '{SELECT}'
+    FROM unnest('{pgt_id,pgt_relid,pgt_schema,pgt_name,frontier_version}'::name[]) AS c(name)
+    UNION ALL VALUES
+        ('pgtrickle.pgt_refresh_requests'::regclass, 'pgt_id'::name, '{INSERT}'::text[]),
+        ('pgtrickle.pgt_refresh_requests', 'request_id', '{SELECT}')
+$$;
+COMMENT ON FUNCTION pgtrickle_private.operated_columns() IS
+    'The columns of the catalog that the group of operators may use, and how.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.operator_functions() RETURNS SETOF regprocedure
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT p.oid::regprocedure FROM pg_proc AS p
+    WHERE p.pronamespace IN ('pgtrickle'::regnamespace, 'pgtrickle_private'::regnamespace) AND p.proname IN (
+        'pause_stream_table', 'resume_stream_table', 'refresh_stream_table', 'refresh_if_stale', 'reset_fuse',
+        'refresh_or_file', 'file_request', 'refresh_patience', 'why_not_wait', 'own_locks', 'refresher_runs',
+        'tell_of_unseen_rows', 'ask_refresher', 'filled_at', 'drain', 'quiesce', 'pause_all', 'resume_all',
+        'resume_after_drain', 'begin_drain', 'end_drain', 'is_drained', 'foreign_setting',
+        'reinitialize_stream_table', 'ask_for_recomputation',
+        'stream_table_id', 'relation_named', 'check_choice', 'refuse_value', 'tell')
+$$;
+COMMENT ON FUNCTION pgtrickle_private.operator_functions() IS 'The functions that the group of operators may call.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.group_grants()
+    RETURNS TABLE (object text, role_name text, privilege text)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT 'SCHEMA ' || s.name, group_role(g.purpose), 'USAGE'
+    FROM pgt_group_roles AS g JOIN (VALUES ('pgtrickle'), ('pgtrickle_private'), ('pgtrickle_sinks')) AS s(name)
+        ON s.name <> 'pgtrickle_sinks' OR g.purpose = 'loader'
+    UNION ALL
+    SELECT format('%s (%I)', c.relation, c.column_name), group_role('operator'), unnest(c.privileges)
+    FROM operated_columns() AS c
+    UNION ALL
+    SELECT f::text, group_role('operator'), 'EXECUTE' FROM operator_functions() AS f
+$$;
+COMMENT ON FUNCTION pgtrickle_private.group_grants() IS
+    'What grant_to_groups() grants to the group roles on the catalog, where there are any.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.grant_to_operators() RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     operators CONSTANT text := group_role('operator');
-    state CONSTANT text := 'paused, consecutive_failures, retry_at, status, fuse_blown_at, reinitialize_reason, '
-        'recomputation_asked';
-    callable regprocedure;
+    item record;
 BEGIN
     IF operators IS NULL THEN
         RETURN;
     END IF;
-    EXECUTE format('GRANT UPDATE (%s), SELECT (pgt_id, pgt_relid, pgt_schema, pgt_name, frontier_version, %1$s) ON '
-        'pgtrickle.pgt_stream_tables TO %I', state, operators);
-    EXECUTE format('GRANT INSERT (pgt_id), SELECT (request_id) ON pgtrickle.pgt_refresh_requests TO %I', operators);
-    FOR callable IN
-        SELECT p.oid::regprocedure FROM pg_proc AS p
-        WHERE p.pronamespace IN ('pgtrickle'::regnamespace, 'pgtrickle_private'::regnamespace) AND p.proname IN (
-            'pause_stream_table', 'resume_stream_table', 'refresh_stream_table', 'refresh_if_stale', 'reset_fuse',
-            'refresh_or_file', 'file_request', 'refresh_patience', 'why_not_wait', 'own_locks', 'refresher_runs',
-            'tell_of_unseen_rows', 'ask_refresher', 'filled_at', 'drain', 'quiesce', 'pause_all', 'resume_all',
-            'resume_after_drain', 'begin_drain', 'end_drain', 'is_drained', 'foreign_setting',
-            'reinitialize_stream_table', 'ask_for_recomputation',
-            'stream_table_id', 'relation_named', 'check_choice', 'refuse_value', 'tell')
-    LOOP
-        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', callable, operators);
+    FOR item IN SELECT c.relation, c.column_name, unnest(c.privileges) AS privilege FROM operated_columns() AS c LOOP
+        EXECUTE format('GRANT %s (%I) ON %s TO %I', item.privilege, item.column_name, item.relation, operators);
+    END LOOP;
+    FOR item IN SELECT f.callable FROM operator_functions() AS f(callable) LOOP
+        EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', item.callable, operators);
     END LOOP;
 END
 $$;

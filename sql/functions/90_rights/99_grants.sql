@@ -211,10 +211,12 @@ BEGIN
         EXECUTE format('GRANT SELECT ON %s TO PUBLIC', readable);
     END LOOP;
     GRANT INSERT (call, source, arguments), SELECT (result) ON pgtrickle.pgt_calls TO PUBLIC;
+    PERFORM grant_to_groups();
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.settle_grants() IS
-    'Grants to everybody what is for everybody, and nothing else to anybody but the owner of the catalog.';
+    'Grants to everybody what is for everybody, to the group roles what they may do, and nothing else to anybody but '
+    'the owner of the catalog.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.foreign_grants() RETURNS SETOF text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -249,6 +251,8 @@ AS $$
                   CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END)
     FROM granted AS g CROSS JOIN LATERAL aclexplode(g.acl) AS a
     WHERE a.grantee <> g.owner AND NOT (a.grantee = 0 AND a.privilege_type = ANY (g.known))
+        AND (g.object, pg_get_userbyid(a.grantee), a.privilege_type) NOT IN (
+            SELECT k.object, k.role_name, k.privilege FROM group_grants() AS k WHERE k.role_name IS NOT NULL)
     GROUP BY g.object, a.grantee ORDER BY 1
 $$;
 COMMENT ON FUNCTION pgtrickle_private.foreign_grants() IS
