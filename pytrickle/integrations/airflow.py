@@ -20,7 +20,7 @@ SELECT to_json(reached AT TIME ZONE 'UTC') #>> '{}' || CASE WHEN isfinite(reache
 FROM (
     SELECT CASE WHEN t.pgt_id IS NULL THEN pgtrickle.watermark_of(%(name)s::text) ELSE t.effective_watermark END
     FROM (SELECT to_regclass(%(name)s) AS relid) AS named
-    LEFT JOIN pgtrickle.pgt_stream_tables AS t ON t.pgt_relid = relid
+    LEFT JOIN pgtrickle.stream_tables_info AS t ON t.pgt_relid = relid
 ) AS found (reached)
 WHERE reached >= COALESCE(%(through)s::timestamptz, '-infinity')
 """

@@ -113,9 +113,9 @@ def include_name(connection: sa.Connection) -> Callable[..., bool]:
 
     @cache
     def stream_tables() -> frozenset[tuple[str, str]]:
-        if connection.scalar(sa.text("SELECT to_regclass('pgtrickle.pgt_stream_tables') IS NULL")):
+        if connection.scalar(sa.text("SELECT to_regclass('pgtrickle.stream_tables_info') IS NULL")):
             return frozenset()
-        known = sa.text("SELECT pgt_schema, pgt_name FROM pgtrickle.pgt_stream_tables")
+        known = sa.text("SELECT pgt_schema, pgt_name FROM pgtrickle.stream_tables_info")
         return frozenset((schema, name) for schema, name in connection.execute(known))
 
     def included(name: str | None, type_: str, parents: Mapping[str, str | None]) -> bool:

@@ -20,7 +20,7 @@ FROM (
     SELECT CASE WHEN t.pgt_id IS NULL THEN pgtrickle.watermark_of(%(name)s::text) ELSE t.effective_watermark END,
         t.frontier_version::text
     FROM (SELECT to_regclass(%(name)s) AS relid) AS named
-    LEFT JOIN pgtrickle.pgt_stream_tables AS t ON t.pgt_relid = relid
+    LEFT JOIN pgtrickle.stream_tables_info AS t ON t.pgt_relid = relid
 ) AS found (reached, refreshes)
 """
 DATA_TIME = "dagster/data_time"

@@ -19,7 +19,7 @@ REACHED = """
 SELECT EXTRACT(epoch FROM
     CASE WHEN t.pgt_id IS NULL THEN pgtrickle.watermark_of({name}::text) ELSE t.effective_watermark END)::float8
 FROM (SELECT to_regclass({name}) AS relid) AS named
-LEFT JOIN pgtrickle.pgt_stream_tables AS t ON t.pgt_relid = relid
+LEFT JOIN pgtrickle.stream_tables_info AS t ON t.pgt_relid = relid
 """
 
 

@@ -46,13 +46,14 @@ SELECT t.pgt_id, t.pgt_relid::oid AS pgt_relid, t.pgt_name, t.pgt_schema, t.defi
         WHEN t.pgt_id IN (SELECT r.pgt_id FROM pgtrickle.pgt_readable_tables AS r) THEN t.planner_defect
         ELSE pgtrickle_private.without_values(t.planner_defect, 'planner defect') END AS planner_defect,
     t.frozen_after, t.frozen_by, t.frozen_before, (
-        SELECT count(*) FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id = t.pgt_id) AS late_changes
+        SELECT count(*) FROM pgtrickle.pgt_late_changes AS l WHERE l.pgt_id = t.pgt_id) AS late_changes,
+    t.frontier_version
 FROM pgtrickle.pgt_stream_tables AS t;
 COMMENT ON VIEW pgtrickle.stream_tables_info IS
     'Every stream table, with the columns of pg_trickle first. schedule is NULL where it is calculated, refresh_mode '
     'what comes of the mode that was asked for, status SUSPENDED also while it is paused, stale whether the last '
     'refresh is longer ago than its schedule says (NULL without an interval). late_changes counts what the ledger has '
-    'of it, for rows before frozen_before and for closed windows.';
+    'of it, for rows before frozen_before and for closed windows; frontier_version counts refreshes.';
 
 CREATE OR REPLACE VIEW pgtrickle.refresh_history_info AS
 SELECT h.refresh_id, h.pgt_id, pg_catalog.format('%I.%I', t.pgt_schema, t.pgt_name) AS stream_table, h.action, h.status,
