@@ -101,6 +101,55 @@ def test_changes_of_partitioned_tables_that_capture_sees_are_no_gap(every_db: Da
         every_db.execute("INSERT INTO events SELECT i, i, 'n' || i FROM generate_series(1, 29) AS i")
 
 
+BESIDE = (
+    "WITH moving AS (UPDATE events SET day = day + 20 WHERE id IN (5, 6) RETURNING id) "
+    "MERGE INTO events AS e USING generate_series(3, 4) AS s (id) ON s.id = e.id "
+    "AND (SELECT count(*) FROM moving) < 9 WHEN MATCHED THEN UPDATE SET day = e.day + 20"
+)
+INTO_A_PARTITION = (
+    "WITH coming AS (INSERT INTO events_deep VALUES (50, 22)) "
+    "MERGE INTO events AS e USING generate_series(3, 4) AS s (id) ON s.id = e.id "
+    "WHEN MATCHED AND e.id = 3 THEN DELETE WHEN MATCHED THEN UPDATE SET day = e.day + 20"
+)
+
+
+@on_both_servers
+@pytest.mark.parametrize(
+    "statements",
+    [
+        [BESIDE],
+        [INTO_A_PARTITION],
+        [f"DO $$BEGIN {BESIDE}; END$$"],
+        [f"CREATE FUNCTION move() RETURNS void LANGUAGE sql AS $$ {BESIDE}; SELECT $$", "SELECT move()"],
+        [f"PREPARE moving AS {BESIDE}", "EXECUTE moving"],
+    ],
+)
+def test_rows_that_merge_moves_beside_another_command_are_a_gap(every_db: Database, statements: list[str]) -> None:
+    build(every_db, PARTITIONED, "events")
+    for statement in statements:
+        every_db.execute(statement)
+    assert every_db.value("SELECT pgtrickle.capture_problem('events')") == "public." + GAP.format("")
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["WITH s AS (SELECT 5 AS id) UPDATE events SET day = day + 20 FROM s WHERE s.id = events.id"],
+        [
+            "CREATE FUNCTION move() RETURNS void LANGUAGE sql AS 'UPDATE events SET day = day + 20 WHERE id < 9'",
+            "SELECT move()",
+        ],
+        ["PREPARE moving AS UPDATE events SET day = day + 20 WHERE id < 9", "EXECUTE moving"],
+    ],
+)
+def test_rows_that_update_moves_are_no_gap_wherever_it_is_written(db: Database, statements: list[str]) -> None:
+    build(db, PARTITIONED, "events")
+    for statement in statements:
+        db.execute(statement)
+    assert db.value("SELECT pgtrickle.capture_problem('events')") is None
+    assert_replays(db, "events", COLUMNS)
+
+
 def test_rows_that_merge_moves_below_a_partition_are_a_gap_of_what_reads_all(db: Database) -> None:
     build(db, PARTITIONED + "CREATE TABLE events_deep_2 PARTITION OF events_deep DEFAULT;\n", "events")
     db.execute("SELECT pgtrickle.create_stream_table('deep', 'SELECT id, day FROM events_deep')")

@@ -1,7 +1,7 @@
 -- Rows that MERGE moves to another partition: PostgreSQL puts them into the transition tables of no UPDATE, but into
 -- those of a DELETE and of an INSERT, for which it only runs triggers if the MERGE has such actions too. So while a
 -- statement updates, the first row that leaves a partition and the first one that enters one are looked for in the
--- transition tables: either all such rows are there, or none is.
+-- transition tables: either all such rows of a command are there, or none is.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.may_move_rows(source regclass, mode text) RETURNS boolean
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
@@ -68,6 +68,35 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.moved_function(regclass) IS
     'The body of the trigger function that keeps the first row that left a partition, and the first that entered one.';
 
+-- What runs, as far as its text can be found: that of the client, those that functions run, which the context quotes,
+-- the prepared statements and the functions in SQL that these name.
+CREATE OR REPLACE FUNCTION pgtrickle_private.running_text(context text) RETURNS text
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT concat_ws(E'\n', t.running,
+        (SELECT string_agg(s.statement, E'\n') FROM pg_prepared_statements AS s
+         WHERE s.from_sql AND position(lower(s.name) IN lower(t.running)) > 0),
+        (SELECT string_agg(COALESCE(pg_get_function_sqlbody(p.oid), p.prosrc), E'\n') FROM pg_proc AS p
+         WHERE p.prolang = (SELECT l.oid FROM pg_language AS l WHERE l.lanname = 'sql')
+             AND p.pronamespace <> CAST('pg_catalog' AS regnamespace)
+             AND position(lower(p.proname) IN lower(t.running)) > 0))
+    FROM (SELECT concat_ws(E'\n', current_query(), running_text.context)) AS t(running)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.running_text(text) IS
+    'The text of what runs in this session, given the context that a trigger function has.';
+
+-- The commands of one statement share its triggers, so that one whose moves are seen would speak for a MERGE whose are
+-- not. A statement whose text is not found may be such a one.
+CREATE OR REPLACE FUNCTION pgtrickle_private.may_move_unseen(context text) RETURNS boolean
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
+AS $$
+    SELECT CASE WHEN t.running ~* '\mmerge\M' THEN t.running ~* '\mwith\M' ELSE t.running !~* '\mupdate\M' END
+    FROM running_text(context) AS t(running)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.may_move_unseen(text) IS
+    'Whether a statement may have moved rows by MERGE beside another command that changes the table.';
+
 -- A statement that names a partition without partitions moves nothing.
 CREATE OR REPLACE FUNCTION pgtrickle_private.moved_guard(source regclass) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
@@ -80,6 +109,7 @@ AS $$
             found_out boolean := moved_out = '';
             found_in boolean := moved_in = ''
                 OR COALESCE(current_setting('pgtrickle.inserting_{source}', true), '') = '1';
+            context text;
         BEGIN
             IF TG_OP = 'INSERT' THEN
                 PERFORM set_config('pgtrickle.inserting_{source}', '', true);
@@ -87,6 +117,7 @@ AS $$
                 EXECUTE format(look, 'pgt_old', pgtrickle_private.row_by_name(TG_RELID)) INTO found_out USING moved_out;
                 IF found_out OR TG_OP = 'UPDATE' THEN
                     PERFORM set_config('pgtrickle.moved_out_{source}', '', true);
+                    PERFORM set_config('pgtrickle.moved_any_{source}', '1', true);
                 END IF;
             END IF;
             IF TG_OP = 'UPDATE' THEN
@@ -97,6 +128,11 @@ AS $$
                     EXECUTE format(look, 'pgt_new', pgtrickle_private.row_by_name(TG_RELID))
                         INTO found_in USING moved_in;
                     PERFORM set_config('pgtrickle.moved_in_{source}', '', true);
+                END IF;
+                IF current_setting('pgtrickle.moved_any_{source}', true) = '1' THEN
+                    PERFORM set_config('pgtrickle.moved_any_{source}', '', true);
+                    GET DIAGNOSTICS context = PG_CONTEXT;
+                    found_out := found_out AND NOT pgtrickle_private.may_move_unseen(context);
                 END IF;
                 IF NOT (found_out AND found_in) THEN
                     PERFORM pgtrickle_private.note_capture_gap({source}, TG_RELID,
