@@ -8,11 +8,11 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from pytrickle.database.adapters import register_infinity, register_lowered
-from pytrickle.database.errors import refused_login, translate_errors
-from pytrickle.database.messages import LOGIN_REFUSED
+from pytrickle.database.errors import translate_errors
 from pytrickle.database.pooler import refuse_shared_session
+from pytrickle.database.refused import refused_connection
 from pytrickle.database.search_path import SAFE_PATH
-from pytrickle.errors import ConfigError, ConnectionLost, ReadOnly
+from pytrickle.errors import ConfigError, ReadOnly
 
 # A role or database may have other defaults, by which backslashes in strings would mean something else, dates and
 # intervals not be readable, floats lose digits, names and queries have quotes that nobody wrote, functions of the
@@ -41,8 +41,8 @@ def connect(dsn: str = "", *, role: str = "client") -> psycopg.Connection:
     An empty ``dsn`` means the libpq environment. Names are found in what is PostgreSQL's own, not by the search_path of
     whoever connects: ``USERS_PATH`` sets that for a transaction. Every timestamptz and interval is readable, dates are
     in ISO form. What the catalog says beside its answers is logged as a warning.
-    Raises ConfigError for a malformed ``dsn`` or a refused login, ConnectionLost when the server cannot be reached;
-    neither ever repeats the connection string.
+    Raises ConfigError for a malformed ``dsn``, settings that cannot be used or a refused login, ConnectionLost when the
+    server cannot be reached; neither ever repeats the connection string.
     """
     return open_connection(dsn, role=role, autocommit=True)
 
@@ -53,7 +53,7 @@ def open_connection(dsn: str, *, role: str, autocommit: bool) -> psycopg.Connect
     try:
         connection = psycopg.connect(dsn, autocommit=True, application_name=f"pytrickle/{role}", client_encoding="utf8")
     except psycopg.Error as error:
-        raise _unreachable(str(error)) from None
+        raise refused_connection(str(error)) from None
     connection.prepared_max = _KEPT_PLANS
     register_infinity(connection)
     register_lowered(connection)
@@ -112,9 +112,3 @@ def _check(dsn: str) -> None:
     ports = str(options.get("port") or "").split(",")
     if not all(port.isdigit() or not port for port in ports) or "@" in str(options.get("host") or "").lstrip("@"):
         raise ConfigError("The connection string is malformed.", hint)
-
-
-def _unreachable(message: str) -> ConfigError | ConnectionLost:
-    if LOGIN_REFUSED.search(message):
-        return refused_login(message)
-    return ConnectionLost(f"The server could not be reached: {message.strip().removeprefix('connection failed: ')}")

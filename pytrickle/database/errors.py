@@ -11,6 +11,7 @@ import psycopg
 from pytrickle import errors
 from pytrickle.database.excerpt import excerpt_of
 from pytrickle.database.messages import LOCK_TIMEOUT, LOGIN_REFUSED, STATEMENT_TIMEOUT
+from pytrickle.database.refused import refused_connection
 from pytrickle.errors import PytrickleError
 
 # Our own SQL names what it objects to as the constraint, where the SQLSTATE alone would not tell.
@@ -104,7 +105,7 @@ def translated(error: psycopg.Error) -> PytrickleError:
     if stopped := stopped_by_limit(message):
         return stopped
     if error.sqlstate is None and LOGIN_REFUSED.search(message):
-        return refused_login(message)
+        return refused_connection(message)
     if kind is errors.NotInstalled:
         return errors.NotInstalled("This database has no pytrickle catalog.", sqlstate=error.sqlstate)
     if error.sqlstate is None:
@@ -121,12 +122,6 @@ def _of_the_driver(error: psycopg.Error, message: str) -> str | None:
     if isinstance(error, psycopg.DataError) or message.startswith("cannot adapt"):
         return "The driver cannot pass this value between Python and PostgreSQL."
     return None
-
-
-def refused_login(reason: str) -> errors.ConfigError:
-    """Return the error for a login that the server refused; libpq gives no SQLSTATE for it, only the server's words."""
-    reason = reason.strip().removeprefix("connection failed: ")
-    return errors.ConfigError(f"The server refused the login: {reason}", "Check user, password and database name.")
 
 
 def _kind(error: psycopg.Error, message: str) -> type[PytrickleError]:

@@ -74,8 +74,10 @@ LOGIN_REFUSED = re.compile(
             "no password supplied",
             r"pg_hba\.conf",
             "does not exist",
+            "is not permitted to log in|is not currently accepting connections|permission denied for database",
             "Passwort-Authentifizierung für Benutzer .* fehlgeschlagen",
             "(Rolle|Datenbank) .* existiert nicht",
+            "hat keine Berechtigung zum Einloggen|akzeptiert gegenwärtig keine|keine Berechtigung für Datenbank",
             "la autentificación password falló para el usuario",
             "no existe (el rol|la base de datos)",
             "authentification par mot de passe échouée",
@@ -96,6 +98,66 @@ LOGIN_REFUSED = re.compile(
             "роль .* не існує|бази даних .* не існує",
             "Password 认证失败",
             "(角色|数据库) .* 不存在",
+        )
+    )
+)
+NO_ROOM = re.compile(
+    "|".join(
+        (
+            "too many (clients|connections)",
+            "connection slots are reserved",
+            "schon zu viele Verbindungen|zu viele Verbindungen (von|für)",
+            "verbleibenden Verbindungen sind",
+            "demasiad[oa]s (clientes|conexiones)",
+            "las conexiones restantes están",
+            "trop de (clients|connexions)",
+            "connexions restants sont réservés",
+            "troppi client|troppe connessioni",
+            "rimanenti slot di connessione",
+            "クライアント数が多すぎます|接続が多すぎます",
+            "残りの接続スロット",
+            "ძალიან ბევრი კავშირი|მეტისმეტად ბევრი",
+            "동시 접속자? ?수를 초과|최대 접속수를 초과|남은 연결 슬롯",
+            "слишком много (клиентов|подключений)|оставшиеся слоты",
+            "för många (klienter|uppkopplingar)|resterande anslutningsslottar",
+            "(вже|занадто) (забагато|багато) (клієнтів|підключень)|слоти підключень",
+            "太多的客户|连接太多了|已保留的连接位置",
+        )
+    )
+)
+NOT_READY = re.compile(
+    "|".join(
+        (
+            "the database system is ",
+            "das Datenbanksystem (startet|nimmt|fährt|ist)",
+            "el sistema de bases? de datos (está|aún|no está)",
+            "le système de bases? de données ",
+            "il (sistema di )?database (si sta|non accetta|è in)",
+            "データベースシステムは",
+            "მონაცემთა ბაზის სისტემ",
+            "데이터베이스 시스템[이은]",
+            "система (баз данных|БД) ",
+            "databassystemet ",
+            "система бази даних ",
+            "数据库系统",
+        )
+    )
+)
+UNKNOWN_SETTING = re.compile(
+    "|".join(
+        (
+            "unrecognized configuration parameter|invalid value for parameter",
+            "unbekannter Konfigurationsparameter|ungültiger Wert für Parameter",
+            "parámetro de configuración .* no reconocido|valor no válido para el parámetro",
+            "paramètre de configuration .* non reconnu|valeur invalide pour le paramètre",
+            "parametro di configurazione .* sconosciuto|valore non valido per il parametro",
+            "設定パラメータ.*は不明です|パラメータ.*の値が不正です",
+            "უცნობი პარამეტრი|მნიშვნელობა პარამეტრისთვის",
+            "환경 매개 변수 이름|매개 변수의 값",
+            "нераспознанный параметр конфигурации|неверное значение для параметра",
+            "okänd konfigurationsparameter|ogiltigt värde för parameter",
+            "нерозпізнаний параметр конфігурації|неприпустиме значення параметру",
+            "未认可的配置参数|参数 .* 的值无效",
         )
     )
 )

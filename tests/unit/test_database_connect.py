@@ -11,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 from pytrickle.database import connect
 from pytrickle.database.engine import engine
 from pytrickle.database.messages import LOGIN_REFUSED
+from pytrickle.database.refused import refused_connection
 from pytrickle.errors import ConfigError, ConnectionLost, PytrickleError
 from pytrickle.progress import Progress
 from tests.conftest import Database
@@ -167,6 +168,7 @@ def test_unknown_database_is_a_matter_of_configuration(empty_db: Database) -> No
         ("FATAL:  Datenbank »nothing« existiert nicht", True),
         ("FATAL:  la base de données « nothing » n'existe pas", True),
         ('FATAL:  kein pg_hba.conf-Eintrag für Host "::1", Benutzer "nobody", Datenbank "nothing", SSL aus', True),
+        ('FATAL:  role "nobody" is not permitted to log in', True),
         ("FATAL:  the database system is starting up", False),
         ("FATAL:  das Datenbanksystem startet", False),
         ("FATAL:  tut mir leid, schon zu viele Verbindungen", False),
@@ -174,3 +176,51 @@ def test_unknown_database_is_a_matter_of_configuration(empty_db: Database) -> No
 )
 def test_a_refused_login_is_known_in_the_language_of_the_server(said: str, refused: bool) -> None:
     assert bool(LOGIN_REFUSED.search(said)) == refused
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "service=nope",
+        "sslmode=bogus",
+        "host=127.0.0.1 port=99999",
+        "hostaddr=300.1.1.1",
+        "connect_timeout=abc",
+        "host=a,b port=1,2,3",
+        "host=127.0.0.1 sslmode=require",
+        "host=127.0.0.1 keepalives=x",
+        "host=127.0.0.1 user=postgres options='-c nope=1'",
+    ],
+)
+def test_settings_that_cannot_be_used_are_not_tried_again(steady_db: Database, settings: str) -> None:
+    running = psycopg.conninfo.conninfo_to_dict(steady_db.dsn)
+    dsn = settings if "port" in settings else psycopg.conninfo.make_conninfo(settings, port=running["port"])
+    with pytest.raises(ConfigError, match="settings cannot be used") as failure:
+        connect(dsn)
+    assert not failure.value.retryable
+    assert "service file" in str(failure.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("said", "helps"),
+    [
+        ("sorry, too many clients already", "max_connections"),
+        ("désolé, trop de clients sont déjà connectés", "max_connections"),
+        ('too many connections for role "me"', "CONNECTION LIMIT"),
+        ("the database system is starting up", "pytrickle run"),
+        ("das Datenbanksystem ist im Wiederherstellungsmodus", "pytrickle run"),
+        ("Connection refused", "PG* variables"),
+    ],
+)
+def test_a_server_that_takes_no_connection_now_is_tried_again_with_what_helps(said: str, helps: str) -> None:
+    error = refused_connection(f'connection failed: connection to server at "db", port 5432 failed: FATAL:  {said}')
+    assert isinstance(error, ConnectionLost) and error.retryable
+    assert helps in str(error.hint)
+
+
+def test_a_role_that_has_all_its_connections_is_told_what_helps(db: Database) -> None:
+    limited = db.create_role("limited")
+    db.execute(f"ALTER ROLE {limited} CONNECTION LIMIT 0")
+    with pytest.raises(ConnectionLost) as failure:
+        connect(psycopg.conninfo.make_conninfo(db.dsn, user=limited))
+    assert "CONNECTION LIMIT" in str(failure.value.hint)
