@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
-from pytrickle import errors
-from pytrickle.config import Settings
-
 if TYPE_CHECKING:
     # What is loaded when it is first asked for has its types all the same.
+    from pytrickle import errors
     from pytrickle.client.client import Client, as_of, connect, install
     from pytrickle.compute.spark.builder import configure_spark_with_pytrickle
+    from pytrickle.config import Settings
     from pytrickle.definitions.decorator import stream_table
     from pytrickle.inspect.as_of import AsOf
     from pytrickle.inspect.verify import VerifyResult
@@ -32,6 +31,7 @@ _HOMES = {
     "AsOf": "pytrickle.inspect.as_of",
     "Client": "pytrickle.client.client",
     "RefreshResult": "pytrickle.refresh.values",
+    "Settings": "pytrickle.config",
     "VerifyResult": "pytrickle.inspect.verify",
     "as_of": "pytrickle.client.client",
     "configure_spark_with_pytrickle": "pytrickle.compute.spark.builder",
@@ -47,9 +47,11 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs the database or Spark when it is first asked for."""
+    """Load what there is to use when it is first asked for: the command line is to start at once."""
     from importlib import import_module
 
+    if name == "errors":
+        return import_module("pytrickle.errors")
     if name not in _HOMES:
         raise AttributeError(f"module 'pytrickle' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

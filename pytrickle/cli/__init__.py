@@ -58,6 +58,7 @@ def root(context: typer.Context, dsn: Dsn = None, as_json: Json = False, show_ve
 def main() -> None:
     """Run the command line on the process's arguments and exit with its code."""
     as_json = "--json" in sys.argv
+    _open_what_is_closed()
     try:
         _refuse_what_is_no_text(sys.argv, as_json=as_json)
         for stream in (sys.stdout, sys.stderr):
@@ -69,9 +70,18 @@ def main() -> None:
         app(prog_name="pytrickle")
     except OSError as error:
         sys.exit(_failed_output(error, as_json=as_json))
+    except KeyboardInterrupt:
+        # As Typer ends a command that it already runs.
+        sys.exit(130)
     finally:
         # Else the interpreter, before it ends, looks for cycles in all that was loaded: a tenth of a small command.
         gc.freeze()
+
+
+def _open_what_is_closed() -> None:
+    """Let nobody read what is written to an output that the caller has closed: Python has no stream for it then."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
 
 def _refuse_what_is_no_text(arguments: Sequence[str], *, as_json: bool) -> None:
