@@ -52,6 +52,8 @@ def open_connection(dsn: str, *, role: str, autocommit: bool) -> psycopg.Connect
     _check(dsn)
     try:
         connection = psycopg.connect(dsn, autocommit=True, application_name=f"pytrickle/{role}", client_encoding="utf8")
+    except UnicodeError:
+        raise _no_text() from None
     except psycopg.Error as error:
         raise refused_connection(str(error)) from None
     connection.prepared_max = _KEPT_PLANS
@@ -107,8 +109,17 @@ def _check(dsn: str) -> None:
     hint = "It is like postgresql://user@host:5432/database; special characters in the password must be %-encoded."
     try:
         options = conninfo_to_dict(dsn)
+    except UnicodeError:
+        raise _no_text() from None
     except psycopg.Error:
         raise ConfigError("The connection string is malformed.", hint) from None
     ports = str(options.get("port") or "").split(",")
     if not all(port.isdigit() or not port for port in ports) or "@" in str(options.get("host") or "").lstrip("@"):
         raise ConfigError("The connection string is malformed.", hint)
+
+
+def _no_text() -> ConfigError:
+    return ConfigError(
+        "The connection settings have bytes that are no text, or a host that cannot be one.",
+        "Write them in UTF-8, and look at PYTRICKLE_DSN and the PG* variables.",
+    )

@@ -66,6 +66,8 @@ _BY_CLASS: dict[str, type[PytrickleError]] = {
     "53": errors.ServerExhausted,
 }
 
+# The server cannot write a text in UTF-8: where its encoding is SQL_ASCII, any bytes are one.
+_NO_UTF8 = frozenset({"22021", "22P05"})
 _MISSING_OBJECT = frozenset({"3F000", "42704", "42883", "42P01"})
 # In some languages names stand in other quotes.
 _CATALOG_NAME = re.compile(r'\bpgtrickle\b(\.|"|\s?[«»])')
@@ -108,6 +110,11 @@ def translated(error: psycopg.Error) -> PytrickleError:
         return refused_connection(message)
     if kind is errors.NotInstalled:
         return errors.NotInstalled("This database has no pytrickle catalog.", sqlstate=error.sqlstate)
+    if error.sqlstate in _NO_UTF8:
+        hint = (
+            hint
+            or "pytrickle reads text as UTF-8. Correct the rows, names or queries of which some bytes are no UTF-8."
+        )
     if error.sqlstate is None:
         hint = _of_the_driver(error, message)
     ours = kind(message, hint=hint, sqlstate=error.sqlstate)

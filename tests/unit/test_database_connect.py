@@ -1,5 +1,6 @@
 """Connections: one way to open them, and nothing secret in what goes wrong."""
 
+import os
 import traceback
 from datetime import UTC, date, datetime, timedelta, timezone
 
@@ -224,3 +225,15 @@ def test_a_role_that_has_all_its_connections_is_told_what_helps(db: Database) ->
     with pytest.raises(ConnectionLost) as failure:
         connect(psycopg.conninfo.make_conninfo(db.dsn, user=limited))
     assert "CONNECTION LIMIT" in str(failure.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("PYTRICKLE_DSN", "host=\udcff"), ("PGHOST", "\udcff"), ("PGHOST", "a..b")]
+)
+def test_settings_that_are_no_text_are_told_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigError, match="no text") as failure:
+        connect(os.environ.get("PYTRICKLE_DSN", ""))
+    assert "PG*" in str(failure.value.hint)

@@ -177,3 +177,9 @@ def test_errors_come_through_sqlalchemy_without_their_parameters(empty_db: Datab
 def test_other_errors_pass_unchanged() -> None:
     with pytest.raises(KeyError), translate_errors():
         raise KeyError("a")
+
+
+def test_text_that_is_no_utf8_is_told_with_what_to_do(empty_db: Database) -> None:
+    with pytest.raises(errors.DatabaseError) as failure, translate_errors():
+        empty_db.execute("SELECT convert_from('\\xe4'::bytea, 'UTF8')")
+    assert "UTF-8" in str(failure.value.hint)
