@@ -66,3 +66,15 @@ def test_a_java_that_runs_has_not_ended(monkeypatch: pytest.MonkeyPatch) -> None
         assert how_java_ended() is None
         assert process.stdin is not None
         process.stdin.close()
+
+
+@pytest.mark.parametrize("port", ["1234", "none"])
+def test_the_port_of_a_java_that_cannot_be_reached_is_told_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, port: str
+) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", port)
+    monkeypatch.delenv("PYSPARK_GATEWAY_SECRET", raising=False)
+    monkeypatch.setattr("pyspark.SparkContext._gateway", None)
+    with pytest.raises(SparkFailed, match="PYSPARK_GATEWAY_PORT") as failure:
+        build_session(Settings())
+    assert "Unset" in str(failure.value.hint)

@@ -1,5 +1,6 @@
 """The Spark session: built lazily to our needs, or brought by the user and left as it is."""
 
+import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -60,6 +61,7 @@ def start_session(settings: Settings, java: str = "", **further: str) -> SparkSe
     """
     if (running := _running()) is not None:
         return _beside(running, CONFIGURATION | further)
+    _refuse_foreign_java()
     output = JavaOutput()
     try:
         builder = _configured(SparkSession.builder.appName("pytrickle"), settings, java, further)
@@ -69,6 +71,18 @@ def start_session(settings: Settings, java: str = "", **further: str) -> SparkSe
         reason = _reason(error, settings.spark_master, output)
         _discard_stopped()
         raise SparkFailed(f"The Spark session could not be started: {reason}", "Run pytrickle doctor.") from error
+
+
+def _refuse_foreign_java() -> None:
+    """Raise SparkFailed where spark-submit should have started Java and has not told all that is needed to reach it."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return
+    if not os.environ["PYSPARK_GATEWAY_PORT"].isdigit() or "PYSPARK_GATEWAY_SECRET" not in os.environ:
+        raise SparkFailed(
+            "The Spark session could not be started: PYSPARK_GATEWAY_PORT is set, but to no port of a Java whose"
+            " secret PYSPARK_GATEWAY_SECRET has.",
+            "Unset PYSPARK_GATEWAY_PORT, so that Java is started; only spark-submit sets both.",
+        )
 
 
 def _configured(
