@@ -54,6 +54,7 @@ INNER_FUNCTIONS = {
     *("catalog_owner", "qualified_name", "relation_named", "source_named", "known_stream_table", "stream_table_id"),
     *("stream_table_relation", "refuse_value", "check_choice", "late_limit", "reads_all", "check_reads_all"),
     *("distance", "readable_stream_table", "check_wait", "reach", "await_progress", "refuse_stale", "filled_at"),
+    *("check_span", "read_moment", "row_limit"),
     *("verdicts", "period_of", "without_values", "refresher_runs", "direct_sources", "dag_edges", "refresh_timing"),
     *("definition_text", "definition_json", "partition_state"),
     *("as_of_query", "cut_of_version", "check_not_rewritten", "check_group_at"),

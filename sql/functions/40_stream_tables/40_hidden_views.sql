@@ -13,6 +13,52 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.refuse_value(text, text, text) IS
     'Error 22004 for a NULL argument, 22023 for any other value.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_span(parameter text, given interval) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET IntervalStyle = 'postgres'
+AS $$
+BEGIN
+    IF given IS NULL OR given < interval '0' THEN
+        PERFORM refuse_value(parameter, given::text, 'Use an interval of zero or more, such as ''30 days''.');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.check_span(text, interval) IS 'Refuses an interval that is NULL or negative.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.read_moment(parameter text, given text) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN given::timestamptz;
+EXCEPTION WHEN data_exception THEN
+    PERFORM refuse_value(parameter, given, 'Give a date and time, such as ''2026-03-01 12:00+00''.');
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.read_moment(text, text) IS 'The moment that a text says; refuses any other text.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.read_span(parameter text, given text) RETURNS interval
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN given::interval;
+EXCEPTION WHEN data_exception THEN
+    PERFORM refuse_value(parameter, given, 'Give an interval, such as ''30 seconds'', or a number of seconds.');
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.read_span(text, text) IS 'The interval that a text says; refuses any other text.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.row_limit(max_rows integer) RETURNS integer
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF max_rows < 0 THEN
+        PERFORM refuse_value('max_rows', max_rows::text, 'Use 0 or more, or NULL for all rows.');
+    END IF;
+    RETURN max_rows;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.row_limit(integer) IS 'The limit of a report, unless it is negative.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.creation_schema(search_path text) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

@@ -220,6 +220,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.set_stream_table_sla(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
+    PERFORM check_span('sla', sla);
     PERFORM alter_from(stream_table_id(name, search_path), NULL,
         jsonb_build_object('tier', CASE WHEN sla <= interval '5 s' THEN 'hot'
         WHEN sla <= interval '30 s' THEN 'warm' ELSE 'cold' END), '{}', search_path);

@@ -108,7 +108,7 @@ BEGIN
     RETURN QUERY
         SELECT l.stream_table, l.window_end, l.closed_through, l.weight, l.change, l.recorded_at
         FROM pgt_readable_late_changes AS l WHERE id IS NULL OR l.pgt_id = id
-        ORDER BY l.late_id DESC LIMIT max_rows;
+        ORDER BY l.late_id DESC LIMIT row_limit(max_rows);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.late_changes(text, integer, text) IS

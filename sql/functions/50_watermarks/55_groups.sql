@@ -85,8 +85,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.create_watermark_group(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN create_watermark_group(group_name, sources, tolerance::interval, stale_after, on_stale, idle_after,
-        NULL::bigint, search_path);
+    RETURN create_watermark_group(group_name, sources, read_span('tolerance', tolerance), stale_after, on_stale,
+        idle_after, NULL::bigint, search_path);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.create_watermark_group(text, text[], text, interval, text, interval, text) IS

@@ -66,7 +66,7 @@ BEGIN
            l.arrived_at, l.arrived_by, l.status, l.settled_at, l.settled_by
     FROM pgt_readable_late_rows AS l
     WHERE (only_source IS NULL OR l.source_relid = only_source) AND (only_status IS NULL OR l.status = only_status)
-    ORDER BY l.late_id DESC LIMIT max_rows;
+    ORDER BY l.late_id DESC LIMIT row_limit(max_rows);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.late_rows(regclass, text, integer) IS

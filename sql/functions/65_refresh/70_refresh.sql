@@ -272,6 +272,7 @@ AS $$
 DECLARE
     id CONSTANT bigint := stream_table_id(p_name, search_path);
 BEGIN
+    PERFORM check_span('p_max_age', p_max_age);
     IF filled_at(id) > clock_timestamp() - least(p_max_age, interval '1000 years') THEN
         RETURN false;
     END IF;

@@ -108,6 +108,7 @@ DECLARE
     refreshes bigint;
     advances bigint;
 BEGIN
+    PERFORM check_span('retention', retention);
     DELETE FROM pgt_refresh_history AS h
     WHERE h.started_at < oldest
         AND h.refresh_id < (SELECT max(newest.refresh_id) FROM pgt_refresh_history AS newest

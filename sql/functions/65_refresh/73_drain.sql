@@ -65,6 +65,9 @@ CREATE OR REPLACE FUNCTION pgtrickle.drain(timeout_s integer DEFAULT NULL) RETUR
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
+    IF timeout_s < 0 THEN
+        PERFORM refuse_value('timeout_s', timeout_s::text, 'Use 0 seconds or more, or NULL for the default.');
+    END IF;
     RETURN begin_drain(current_user,
         make_interval(secs => COALESCE(timeout_s, foreign_setting('drain_timeout')::integer, 60)));
 END

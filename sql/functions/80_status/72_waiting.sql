@@ -194,7 +194,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.wait_for(
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN (await_progress(stream_table, ROW(watermark::timestamptz, NULL)::progress, timeout, search_path)).watermark;
+    RETURN (await_progress(stream_table, ROW(read_moment('watermark', watermark), NULL)::progress, timeout,
+        search_path)).watermark;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.wait_for(text, text, interval, text) IS

@@ -75,6 +75,6 @@ CREATE OR REPLACE FUNCTION pgtrickle.alerts(max_rows integer DEFAULT 20)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT a.kind, a.subject, a.group_name, a.since, a.sentence, a.opened_at, a.closed_at
-    FROM pgt_alerts AS a ORDER BY a.closed_at IS NOT NULL, a.alert_id DESC LIMIT max_rows
+    FROM pgt_alerts AS a ORDER BY a.closed_at IS NOT NULL, a.alert_id DESC LIMIT row_limit(max_rows)
 $$;
 COMMENT ON FUNCTION pgtrickle.alerts(integer) IS 'Incidents: the open ones, then those that ended, newest first.';

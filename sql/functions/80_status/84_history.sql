@@ -17,7 +17,8 @@ BEGIN
         h.delta_rows, h.rows_inserted, h.rows_deleted, h.effective_watermark, h.data_timestamp, h.error,
         h.effective_batch, h.engine, h.commit_to_visible, h.change_clock, h.oldest_change_at, h.newest_change_at,
         h.phases, h.staged_bytes, h.amplification
-    FROM refresh_history_info AS h WHERE id IS NULL OR h.pgt_id = id ORDER BY h.refresh_id DESC LIMIT max_rows;
+    FROM refresh_history_info AS h WHERE id IS NULL OR h.pgt_id = id
+    ORDER BY h.refresh_id DESC LIMIT row_limit(max_rows);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.refresh_history(text, integer, text) IS
@@ -40,7 +41,7 @@ BEGIN
     RETURN QUERY
     SELECT h.refresh_id, h.data_timestamp, h.started_at, h.finished_at, h.action, h.status, h.rows_inserted,
         h.rows_updated, h.rows_deleted, h.duration_ms, h.error_message, h.reason, h.reason
-    FROM refresh_history_info AS h WHERE h.pgt_id = id ORDER BY h.refresh_id DESC LIMIT max_rows;
+    FROM refresh_history_info AS h WHERE h.pgt_id = id ORDER BY h.refresh_id DESC LIMIT row_limit(max_rows);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.get_refresh_history(text, integer, text) IS
@@ -54,6 +55,6 @@ CREATE OR REPLACE FUNCTION pgtrickle.refresh_timeline(max_rows integer DEFAULT 5
 AS $$
     SELECT h.started_at, h.stream_table, h.action, h.status, h.rows_inserted, h.rows_updated, h.rows_deleted,
         h.duration_ms, h.error_message
-    FROM refresh_history_info AS h ORDER BY h.refresh_id DESC LIMIT max_rows
+    FROM refresh_history_info AS h ORDER BY h.refresh_id DESC LIMIT row_limit(max_rows)
 $$;
 COMMENT ON FUNCTION pgtrickle.refresh_timeline(integer) IS 'What the refreshes of all stream tables did, newest first.';
