@@ -20,10 +20,7 @@ from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.kept_reads import filling
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.planner import Planner
-
-# Groups that whole refreshes left behind are filled again after so many of them, for a delta may pay by now. Those that
-# cannot be filled are tried again after twice as many refreshes each time, up to so many: it takes long to see that.
-MOST_LEFT = 100
+from pytrickle.refresh.remembered import MOST_LEFT
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,6 @@ class Keeper:
         if not (left_behind and self.planner.may_keep(table, plan.shape)):
             return False
         past, pgt_id = self.planner.past, table.pgt_id
-        past.left_behind[pgt_id] += 1
         whole = plan.action is Action.FULL and plan.delta_rows > 0
         enough = MOST_LEFT if whole else min(2 ** past.unfilled[pgt_id], MOST_LEFT)
         return past.left_behind[pgt_id] >= enough

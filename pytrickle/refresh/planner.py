@@ -194,6 +194,8 @@ class Planner:
         """Remember how long a refresh took, for the choice of the next one's way."""
         if plan.action is Action.REINITIALIZE:
             self.past.forget(pgt_id)
+        if plan.may_keep and plan.kept_as is None:
+            self.past.left_behind[pgt_id] += 1
         if plan.computed_where_applied:
             self.past.planned_few[pgt_id] = plan.expected_settings
         else:

@@ -15,6 +15,9 @@ RENEWED = 100
 SLOW = 1.0
 # So many refreshes of about each number of changes are remembered; more would change nothing.
 KEPT = 2 * PATIENCE
+# Groups within a query that whole refreshes left behind are filled again after so many of them, for a delta may pay by
+# now. Those that cannot be filled are tried again after twice as many refreshes each time, up to so many.
+MOST_LEFT = 100
 # So many quotes of one stream table are kept.
 QUOTES = 64
 
