@@ -133,8 +133,9 @@ class Planner:
         may_give_up = may_give_up and table.pgt_id not in self.past.unlimited
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot_connection.transaction():
             shape, understanding = self._checked_shape(snapshot_connection, table)
-            task = self._task(table, shape, ranges, means)
-            standing = standing_of(with_state(snapshot_connection, table, shape), task, may_give_up)
+            found = with_state(snapshot_connection, table, shape)
+            task = self._task(found, shape, ranges, means)
+            standing = standing_of(found, task, may_give_up)
             analyzing = partial(self._analyze, snapshot, table, ranges)
             chosen = self._choose(snapshot_connection, table, task, standing, analyzing)
             way = chosen.way

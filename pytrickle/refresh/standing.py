@@ -15,6 +15,8 @@ from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.stored_rows import body_table
 from pytrickle.plan.task import Task
 
+MISSING = "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NULL"
+
 
 def is_again(way: Way, standing: Standing) -> bool:
     """Whether everything is computed anew for a stream table that shows rows already, and may change any of them."""
@@ -26,21 +28,29 @@ def kept_tables(table: StreamTable, shape: Analysis) -> list[str]:
     """Name the hidden tables that a refresh maintains beside the stream table; in mode FULL there are none."""
     if table.refresh_mode == "FULL":
         return []
+    return _state_tables(shape) + ([each.table for each in shape.kept] if is_kept(table, shape) else [])
+
+
+def _state_tables(shape: Analysis) -> list[str]:
+    """Name those without which no delta can be taken in."""
     pgt_id = shape.definition.pgt_id
     needed = [state_table(pgt_id)] if shape.grouped else []
-    needed += [body_table(pgt_id)] if shape.query and shape.query.top else []
-    return needed + ([each.table for each in shape.kept] if is_kept(table, shape) else [])
+    return needed + ([body_table(pgt_id)] if shape.query and shape.query.top else [])
 
 
 def with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shape: Analysis) -> StreamTable:
-    """Have a table computed anew that was refreshed as a whole so far, and so lacks what increments are added to."""
+    """Have a table computed anew that was refreshed as a whole so far, and so lacks what increments are added to.
+
+    Where only kept groups are not there, they are left behind.
+    """
     needed = kept_tables(table, shape)
     lasting = table.populated and shape.definition.sources
     if not (needed and lasting) or table.reinitialize_reason or table.refresh_mode == "FULL":
         return table
-    found = "SELECT bool_and(to_regclass(name) IS NOT NULL) FROM unnest(%s::text[]) AS name"
-    row = snapshot_connection.execute(found, (needed,)).fetchone()
-    return table if row and row[0] else replace(table, reinitialize_reason="its changes can be computed now")
+    missing = {name for (name,) in snapshot_connection.execute(MISSING, (needed,))}
+    if missing.intersection(_state_tables(shape)):
+        return replace(table, reinitialize_reason="its changes can be computed now")
+    return replace(table, kept_groups=None) if missing else table
 
 
 def is_kept(table: StreamTable, shape: Analysis) -> bool:

@@ -122,3 +122,11 @@ def test_groups_of_what_is_refreshed_with_others_are_filled_again(db: Database, 
     assert db.value(KEPT, "two_ways")
     with db.connect() as connection:
         assert differences(connection, "two_ways", TWO_WAYS, True) == []
+
+
+def test_a_table_of_groups_that_is_gone_does_not_stop_a_strict_stream_table(db: Database, client: Client) -> None:
+    client.create_stream_table("best", QUERIES["best"], refresh_mode="DIFFERENTIAL_STRICT")
+    client.tick()
+    db.execute("DROP TABLE pgtrickle_state.groups0_1")
+    refresh(db, client, 2)
+    assert db.value(KEPT, "best")
