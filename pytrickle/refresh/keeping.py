@@ -39,14 +39,12 @@ class Keeper:
             return
         past, pgt_id = self.planner.past, table.pgt_id
         past.left_behind[pgt_id] = 0
+        past.untaken[pgt_id] += 1
         try:
             with translate_errors():
                 self._fill(pgt_id, plan.shape)
         except (PytrickleError, OSError) as error:
-            past.unfilled[pgt_id] += 1
             getLogger(__name__).info("The groups within %s are not kept: %s", table.name, error)
-        else:
-            del past.unfilled[pgt_id]
 
     def _is_due(self, table: StreamTable, plan: RefreshPlan) -> bool:
         left_behind = plan.kept_as is None and plan.placement.direct
@@ -54,7 +52,8 @@ class Keeper:
             return False
         past, pgt_id = self.planner.past, table.pgt_id
         whole = plan.action is Action.FULL and plan.delta_rows > 0
-        enough = MOST_LEFT if whole else min(2 ** past.unfilled[pgt_id], MOST_LEFT)
+        # Once in vain may be chance.
+        enough = MOST_LEFT if whole else min(2 ** max(past.untaken[pgt_id] - 1, 0), MOST_LEFT)
         return past.left_behind[pgt_id] >= enough
 
     @conflicts()

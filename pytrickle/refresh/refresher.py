@@ -164,6 +164,8 @@ class Refresher:
         if plan is None:
             return nothing_done(computation.table, since)
         done_as = (plan.action, plan.told)
+        if plan.kept_as is not None:
+            del self.planner.past.untaken[computation.table.pgt_id]
         result = outcome(computation.table, done_as, done, since, plan.placement.engine.value)
         self.planner.remember(computation.table.pgt_id, plan, computation.measures.of_its_own())
         return result

@@ -16,7 +16,8 @@ SLOW = 1.0
 # So many refreshes of about each number of changes are remembered; more would change nothing.
 KEPT = 2 * PATIENCE
 # Groups within a query that whole refreshes left behind are filled again after so many of them, for a delta may pay by
-# now. Those that cannot be filled are tried again after twice as many refreshes each time, up to so many.
+# now. Those that were filled in vain, because that fails or another process leaves them behind, are tried again after
+# twice as many refreshes each time, up to so many.
 MOST_LEFT = 100
 # So many quotes of one stream table are kept.
 QUOTES = 64
@@ -39,7 +40,7 @@ class Remembered:
     last refresh in a single transaction did. `given_up` are the refreshes that took too long, differential ones with
     the sources that had changed; `made_since` counts the refreshes after that. Of `unlimited` stream tables Spark would
     have read what was to be tried, which no limit ends. `left_behind` counts the refreshes that left behind the groups
-    that a query keeps, `unfilled` how often filling them failed since it was done last.
+    that a query keeps, `untaken` how often it was tried to fill them since a refresh used them last.
     """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)
@@ -53,7 +54,7 @@ class Remembered:
     made_since: Counter[int] = field(default_factory=Counter)
     unlimited: set[int] = field(default_factory=set)
     left_behind: Counter[int] = field(default_factory=Counter)
-    unfilled: Counter[int] = field(default_factory=Counter)
+    untaken: Counter[int] = field(default_factory=Counter)
 
     def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
         """Return what is known of a stream table; `read` asks the database, where that is due."""

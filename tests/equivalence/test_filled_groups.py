@@ -106,9 +106,24 @@ def test_groups_that_cannot_be_filled_are_tried_ever_more_seldom(
     db.execute("DELETE FROM lines WHERE id = 1000")
     refresh(db, client, 3)
     assert db.value(KEPT, "one_group")
+    refresh(db, client, 1)
     db.execute(LEAVE_BEHIND)
     refresh(db, client, 1)
     assert db.value(KEPT, "one_group")
+
+
+def test_processes_that_disagree_do_not_fill_groups_at_each_refresh(
+    db: Database, client: Client, fillings: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.create_stream_table("best", QUERIES["best"], refresh_mode="DIFFERENTIAL")
+    client.tick()
+    refresh(db, client, 1)
+    monkeypatch.setattr(kept_operations, "WORTH_KEEPING", 1_000_000)
+    with pytrickle.connect(db.dsn, engine="postgres") as other:
+        for _ in range(7):
+            refresh(db, other, 1)
+            refresh(db, client, 1)
+    assert fillings == [1] * 4
 
 
 def test_groups_of_what_is_refreshed_with_others_are_filled_again(db: Database, client: Client) -> None:
