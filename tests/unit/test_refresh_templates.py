@@ -12,7 +12,7 @@ from pytrickle.plan.template import Kind, Outline
 from pytrickle.refresh import templates
 from pytrickle.refresh.templates import OfOne
 
-OUTLINE = Outline((), (), True, True, False, Limits(0, 0), None)
+OUTLINE = Outline((), (), True, True, False, Limits(0, 0), None, False)
 
 
 def test_the_template_that_is_unused_for_the_longest_time_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
