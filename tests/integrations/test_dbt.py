@@ -110,6 +110,7 @@ def test_models_become_stream_tables_and_follow_what_the_project_says(
         assert_contracts_are_kept(dbt, models)
         assert_a_plain_table_is_replaced(db, dbt, models)
         assert_models_below_may_be_made_anew(db, dbt, models)
+        assert_indexes_are_those_of_the_model(db, dbt, models)
 
 
 def assert_models_are_created(db: Database, dbt: Dbt) -> None:
@@ -177,6 +178,17 @@ def assert_models_below_may_be_made_anew(db: Database, dbt: Dbt, models: Path) -
         ran, said = dbt("run", "--select", "+named")
         assert ran and db.execute("TABLE named") == [("Ann", orders)], said
         db.execute("INSERT INTO orders VALUES (%s, 1)", 100 + orders)
+
+
+def assert_indexes_are_those_of_the_model(db: Database, dbt: Dbt, models: Path) -> None:
+    columns = "SELECT pg_get_indexdef(indexrelid, 1, true) FROM pg_index WHERE indrelid = 'named'::regclass ORDER BY 1"
+    before = db.execute(columns)
+    written = (models / "named.sql").read_text()
+    for column in ("name", "name", "orders"):
+        indexed = f"'stream_table', indexes=[{{'columns': ['{column}']}}]"
+        (models / "named.sql").write_text(written.replace("'stream_table'", indexed))
+        assert dbt("run", "--select", "named")[0]
+        assert sorted(db.execute(columns)) == sorted([*before, (column,)])
 
 
 def test_the_macros_are_added_to_a_project_once(tmp_path: Path) -> None:

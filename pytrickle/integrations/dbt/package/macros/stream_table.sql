@@ -32,7 +32,7 @@
         {% do run_query("SELECT pgtrickle.reinitialize_stream_table(" ~ pytrickle.name_of(target_relation) ~ ")") %}
     {% endif %}
 
-    {% do create_indexes(target_relation) %}
+    {% do pytrickle.ensure_indexes(target_relation) %}
     {% do apply_grants(target_relation, config.get('grants'), should_revoke=kept) %}
     {% do persist_docs(target_relation, model) %}
 
@@ -125,6 +125,27 @@
         ~ columns ~ pytrickle.name_of(relation) ~ "::regclass)") -%}
     {% do run_query("DROP VIEW pg_temp.pytrickle_wanted") %}
     {{ return(found.rows[0][0]) }}
+{% endmacro %}
+
+
+{# A stream table stays, so an index is known by a name made of what it is; dbt would make another one in each run. #}
+{% macro ensure_indexes(relation) %}
+    {%- set wanted = [] -%}
+    {%- for given in config.get('indexes', default=[]) -%}
+        {%- set index = adapter.parse_index(given) -%}
+        {%- set shape = " USING " ~ (index.type or 'btree') ~ " (" ~ index.columns | join(', ') ~ ")" -%}
+        {%- set name = "dbt_" ~ local_md5(relation.render() ~ shape ~ index.unique) -%}
+        {%- do wanted.append(pytrickle.quoted(name)) -%}
+        {%- do run_query("CREATE " ~ ("UNIQUE " if index.unique else "") ~ "INDEX IF NOT EXISTS " ~ name ~ " ON "
+            ~ relation ~ shape) -%}
+    {%- endfor -%}
+    {%- set gone = run_query("SELECT indexrelid::regclass::text FROM pg_catalog.pg_index AS i "
+        ~ "JOIN pg_catalog.pg_class AS c ON c.oid = i.indexrelid WHERE i.indrelid = " ~ pytrickle.name_of(relation)
+        ~ "::regclass AND c.relname ~ '^dbt_[0-9a-f]{32}$' AND c.relname <> ALL (ARRAY[" ~ wanted | join(", ")
+        ~ "]::text[])") -%}
+    {%- for row in gone.rows -%}
+        {%- do run_query("DROP INDEX " ~ row[0]) -%}
+    {%- endfor -%}
 {% endmacro %}
 
 
