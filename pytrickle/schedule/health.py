@@ -49,6 +49,8 @@ IDENTIFY = "SELECT pgtrickle_private.identify_rows(%s::oid::regclass)"
 DROPPED = trusted(
     "SELECT d.pgt_id, ARRAY[d.pgt_id], %(asked)s IS NOT NULL FROM pgtrickle_private.plainly_dropped() AS d"
 )
+# A name that is not right keeps nothing from being refreshed.
+MISNAMED = trusted("SELECT m.pgt_id, ARRAY[0], %(asked)s IS NOT NULL FROM pgtrickle_private.misnamed() AS m")
 LACKING = """
 SELECT t.pgt_id, r.sentence, r.remedy
 FROM pgtrickle.pgt_stream_tables AS t, pgtrickle_private.missing_right(t.pgt_id) AS r
@@ -98,6 +100,7 @@ class Health:
         mended |= _mend(connection, UNGUARDED, "SELECT pgtrickle_private.guard_every_row(%s)", broken, asked)
         mended |= _mend(connection, UNLOGGED, "SELECT pgtrickle_private.log_storage(%s)", broken, asked)
         mended |= _mend(connection, UNIDENTIFIED, IDENTIFY, broken, asked)
+        mended |= _mend(connection, MISNAMED, "SELECT pgtrickle_private.take_name(%s)", {}, asked)
         mended |= self._judge(connection)
         broken |= _lacking(connection)
         # What was mended or stays broken is looked into once more.

@@ -111,3 +111,32 @@ def test_policies_that_hide_rows_from_the_refresher_make_it_fail_not_lie(db: Dat
         own.execute("ALTER TABLE notes NO FORCE ROW LEVEL SECURITY")
         assert client.tick()[0].error is None
         assert client.verify("kept").matches
+
+
+def test_a_stream_table_is_known_by_the_name_that_its_table_got(db: Database) -> None:
+    db.execute("CREATE SCHEMA sales; CREATE TABLE sales.t (id int)")
+    for name in ("one", "two"):
+        db.execute("SELECT pgtrickle.create_stream_table(%s, 'SELECT id FROM sales.t')", f"sales.{name}")
+    db.execute("SELECT pgtrickle.create_stream_table('above', 'SELECT count(*) AS n FROM sales.one')")
+    known = "SELECT stream_table FROM pgtrickle.pgt_status() ORDER BY (SELECT to_regclass(stream_table)::oid)"
+    with local_client(db.dsn) as (client, _):
+        client.tick()
+        for change, names in (
+            ("ALTER SCHEMA sales RENAME TO shop", ["shop.one", "shop.two"]),
+            ("ALTER TABLE shop.one RENAME TO third", ["shop.third", "shop.two"]),
+            ("ALTER TABLE shop.third SET SCHEMA public", ["public.third", "shop.two"]),
+            (
+                "ALTER TABLE third SET SCHEMA shop; ALTER TABLE shop.third RENAME TO x;"
+                "ALTER TABLE shop.two RENAME TO third; ALTER TABLE shop.x RENAME TO two",
+                ["shop.two", "shop.third"],
+            ),
+        ):
+            db.execute(change)
+            assert not [result.error for result in client.tick() if result.error]
+            assert [name for (name,) in db.execute(known)] == [*names, "public.above"]
+            reads = "SELECT source_name FROM pgtrickle.pgt_dependencies WHERE source_type = 'STREAM_TABLE'"
+            assert db.value(reads) == names[0]
+            views = "SELECT view_relid::text FROM pgtrickle.pgt_stream_tables ORDER BY pgt_id LIMIT 1"
+            assert names[0] in db.value(views)
+    db.execute("CREATE SCHEMA sales")
+    assert db.value("SELECT pgtrickle.create_stream_table('sales.one', 'SELECT id FROM shop.t')")

@@ -94,6 +94,48 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.follow_definition(bigint, text, jsonb, text) IS
     'Gives a stream table the options that are given, and to all others their defaults; and the query, unless NULL.';
 
+-- By ALTER TABLE or ALTER SCHEMA. A name that a dropped one is still known by stays taken until that is removed.
+CREATE OR REPLACE FUNCTION pgtrickle_private.misnamed()
+    RETURNS TABLE (pgt_id bigint, schema_name name, table_name name)
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT t.pgt_id, n.nspname, c.relname
+    FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.pgt_relid JOIN pg_namespace AS n
+        ON n.oid = c.relnamespace
+    WHERE (t.pgt_schema, t.pgt_name) <> (n.nspname, c.relname) AND NOT EXISTS (
+        SELECT FROM pgt_stream_tables AS o WHERE (o.pgt_schema, o.pgt_name) = (n.nspname, c.relname)
+            AND NOT EXISTS (SELECT FROM pg_class AS k WHERE k.oid = o.pgt_relid))
+$$;
+COMMENT ON FUNCTION pgtrickle_private.misnamed() IS
+    'The stream tables that are known by another name than their tables have, each with the name of its table.';
+
+-- Of two that exchanged their names one is known by its number for a moment.
+CREATE OR REPLACE FUNCTION pgtrickle_private.take_name(id bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    known pgt_stream_tables;
+    wanted record;
+BEGIN
+    SELECT * INTO wanted FROM misnamed() AS m WHERE m.pgt_id = id;
+    IF FOUND THEN
+        UPDATE pgt_stream_tables AS t SET pgt_name = format('stream table number %s', t.pgt_id)
+        WHERE (t.pgt_schema, t.pgt_name) = (wanted.schema_name::text, wanted.table_name::text)
+        RETURNING * INTO known;
+        IF FOUND THEN
+            PERFORM name_query_view(known);
+        END IF;
+        UPDATE pgt_stream_tables AS t SET pgt_schema = wanted.schema_name, pgt_name = wanted.table_name
+        WHERE t.pgt_id = id RETURNING * INTO known;
+        PERFORM name_query_view(known);
+        UPDATE pgt_dependencies AS d SET source_name = qualified_name(known.pgt_relid)
+        WHERE d.source_relid = known.pgt_relid;
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.take_name(bigint) IS
+    'Has a stream table known by the name that its table has now; every tick does so.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.rename_stream_table(id bigint, name text, search_path text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

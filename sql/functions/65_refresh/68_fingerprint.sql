@@ -41,6 +41,8 @@ BEGIN
         (SELECT sum(hash_record_extended(ROW(r.oid, r.rolsuper, r.rolbypassrls, r.rolinherit), 0))
             FROM pg_roles AS r),
         (SELECT sum(hash_record_extended(ROW(m.roleid, m.member, m.xmin), 0)) FROM pg_auth_members AS m),
+        (SELECT sum(hash_record_extended(ROW(n.oid, n.nspname), 0)) FROM pg_namespace AS n
+            WHERE n.oid >= 16384 AND NOT starts_with(n.nspname::text, 'pg_')),
         (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_proc AS p WHERE p.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(o.oid, o.xmin), 0)) FROM pg_operator AS o WHERE o.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(l.oid, l.xmin), 0)) FROM pg_enum AS l),
