@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pytrickle.cut import Cut, GivenCut
+from pytrickle.sql_name import sql_name
 
 # Of more changes it takes longer to find out which cancel each other than it mostly saves.
 MOST_NETTED = 1_000
@@ -92,7 +93,7 @@ class Definition:
     @property
     def qualified_name(self) -> str:
         """The stream table's name as users write it."""
-        return f"{self.schema}.{self.name}"
+        return sql_name(self.schema, self.name)
 
     @property
     def bytewise(self) -> bool:

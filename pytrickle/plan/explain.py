@@ -27,6 +27,7 @@ from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.leaves import computed_in, reads_of
 from pytrickle.plan.tree import Part, RelationTree, inputs_of, symbol
 from pytrickle.readable import counted
+from pytrickle.sql_name import sql_name
 
 APPLIED = {
     Stage.CHANGES: "delete and insert rows by their weights",
@@ -115,7 +116,7 @@ def _kept_groups(plan: RefreshPlan) -> list[dict[str, Any]]:
 
 def _name(relid: int, definition: Definition) -> str:
     source = definition.source(relid)
-    return f"{source.schema}.{source.name}"
+    return sql_name(source.schema, source.name)
 
 
 def _engine_reason(plan: RefreshPlan) -> str:
@@ -287,7 +288,7 @@ def _terms(node: Any, definition: Definition) -> list[str]:
 def _factors(node: Any, definition: Definition) -> list[str]:
     """Name the leaves of a term, and what it has of other classes, each with its version."""
     if isinstance(node, Scan):
-        return [f"{symbol(node)}{definition.source(node.relid).name}"]
+        return [f"{symbol(node)}{sql_name(definition.source(node.relid).name)}"]
     below = [factor for child in inputs_of(node) for factor in _factors(child, definition)]
     operation = getattr(node, "operation", None)
     return below if operation is None else [f"{symbol(node)}{operation.name}({', '.join(below)})"]

@@ -9,6 +9,7 @@ from typing import Any
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.relation import Equality, Join, Project, Scan, UnionAll, Version
 from pytrickle.readable import counted
+from pytrickle.sql_name import sql_name
 
 SUB_JOIN = "what has to be joined before"
 NOTHING: Mapping[str, int] = {}
@@ -128,7 +129,7 @@ class RelationTree:
         rows = buffered.get(node.version, source.estimated_rows)
         rewound = {Version.OLD: change_range.past_rows, Version.NEW: change_range.future_rows}.get(node.version, 0)
         note = f" less {counted(rewound, 'buffered change')}" if rewound else ""
-        label = f"{symbol(node)}{source.schema}.{source.name}{note}"
+        label = f"{symbol(node)}{sql_name(source.schema, source.name)}{note}"
         if node.alias in self.reached:
             fewer = min(rows, self.reached[node.alias])
             return Part(f"{label}, only rows that changes join", fewer, self.leaf_place)
@@ -151,7 +152,9 @@ class RelationTree:
         pairs = [predicate.equality for predicate in node.predicates if predicate.equality]
         names = {leaf.alias: self.name(leaf) for leaf in leaves(node)}
         shown = [
-            _sign(pair).join(f"{names.get(alias, alias)}.{column}" for alias, column in (pair.left, pair.right))
+            _sign(pair).join(
+                f"{names.get(alias, alias)}.{sql_name(column)}" for alias, column in (pair.left, pair.right)
+            )
             for pair in pairs
         ]
         others = len(node.predicates) - len(pairs)
@@ -178,7 +181,7 @@ class RelationTree:
 
     def name(self, leaf: Any) -> str:
         """Name a leaf as a condition would: its table, or the operation below it."""
-        return self.definition.source(leaf.relid).name if isinstance(leaf, Scan) else name_of(leaf)
+        return sql_name(self.definition.source(leaf.relid).name) if isinstance(leaf, Scan) else name_of(leaf)
 
     def _joined(self, node: Join, parts: tuple[Part, ...]) -> int | None:
         """Expect one partner on the larger side of every pair of relations that an equality connects."""

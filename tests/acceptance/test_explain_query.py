@@ -169,3 +169,14 @@ def test_the_database_tells_of_a_query_what_it_knows(shop: Database) -> None:
     assert dict(shop.execute("SELECT * FROM pgtrickle.preview('SELECT now() FROM orders')"))["differential"].startswith(
         "no: "
     )
+
+
+def test_names_can_be_copied_into_sql(db: Database) -> None:
+    db.execute('CREATE TABLE "My Orders" (id integer, "Customer" integer); CREATE TABLE "order" ("Id" integer)')
+    with pytrickle.connect(db.dsn) as client:
+        query = 'SELECT m.id FROM "My Orders" AS m JOIN "order" AS o ON m."Customer" = o."Id"'
+        client.create_stream_table('"Paired Orders"', query)
+        text = str(client.explain('"Paired Orders"'))
+    assert text.startswith('public."Paired Orders": ')
+    assert 'source public."My Orders": ' in text and 'source public."order": ' in text
+    assert 'join on "My Orders"."Customer" = "order"."Id"' in text
