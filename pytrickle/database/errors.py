@@ -35,7 +35,7 @@ _BY_SQLSTATE: dict[str, type[PytrickleError]] = {
     "40001": errors.SerializationFailure,
     "40P01": errors.SerializationFailure,
     "42501": errors.InsufficientPrivilege,
-    "42704": errors.UnknownStreamTable,
+    "42704": errors.InvalidArgument,
     "42710": errors.InvalidArgument,
     "42P01": errors.InvalidArgument,
     "42P07": errors.StreamTableExists,

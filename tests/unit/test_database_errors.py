@@ -24,7 +24,7 @@ EXPECTED = {
     "42501": errors.InsufficientPrivilege,
     "42601": errors.QueryRefused,
     "42703": errors.QueryRefused,
-    "42704": errors.UnknownStreamTable,
+    "42704": errors.InvalidArgument,
     "42710": errors.InvalidArgument,
     "42P01": errors.InvalidArgument,
     "42P07": errors.StreamTableExists,
@@ -183,3 +183,11 @@ def test_text_that_is_no_utf8_is_told_with_what_to_do(empty_db: Database) -> Non
     with pytest.raises(errors.DatabaseError) as failure, translate_errors():
         empty_db.execute("SELECT convert_from('\\xe4'::bytea, 'UTF8')")
     assert "UTF-8" in str(failure.value.hint)
+
+
+@pytest.mark.parametrize("missing", ["v::nope", "v COLLATE nope"])
+def test_a_type_that_is_not_there_is_no_missing_stream_table(db: Database, missing: str) -> None:
+    db.execute("CREATE TABLE t (v text)")
+    with pytest.raises(errors.InvalidArgument, match="nope") as failure, translate_errors():
+        db.execute("SELECT pgtrickle.create_stream_table('s', %s)", f"SELECT {missing} AS v FROM t")
+    assert "Check the names" in str(failure.value.hint)
