@@ -2,6 +2,7 @@
 
 import pytest
 
+from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.sql.dialect import parse_query, render
 
 
@@ -16,3 +17,16 @@ from pytrickle.plan.sql.dialect import parse_query, render
 )
 def test_what_is_read_is_written_as_it_was(text: str) -> None:
     assert render(parse_query(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT JSON_ARRAYAGG(t.x RETURNING json) AS v FROM public.t", "does not know, at RETURNING$"),
+        ("SELECT q.a FROM t, JSON_TABLE(t.j, '$[*]' AS p COLUMNS (a integer PATH '$.a')) q", "at JSON_TABLE$"),
+        ("SELECT 1 1", "does not know$"),
+    ],
+)
+def test_the_word_at_which_the_parser_gave_up_is_named(query: str, reason: str) -> None:
+    with pytest.raises(NotDifferentiable, match=reason):
+        parse_query(query)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from sqlglot import TokenType, exp, parse_one
 from sqlglot.dialects.postgres import Postgres
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ParseError, SqlglotError
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.sql.aggregates import added_up
@@ -93,6 +93,12 @@ class Canonical(Postgres):
             return f"{expression.args['kind']} {start}{f' EXCLUDE {exclude}' if exclude else ''}"
 
 
+def _place(error: SqlglotError) -> str:
+    """Name the word at which the parser gave up, if it is one that SQL has, and no name or value of the user's."""
+    found = error.errors[0].get("highlight") if isinstance(error, ParseError) and error.errors else None
+    return f", at {found}" if found and re.fullmatch("[A-Z_]+", found) else ""
+
+
 def parse_query(text: str, aggregates: frozenset[str] = frozenset()) -> exp.Expr:
     """Parse one canonical query; raise NotDifferentiable when the text is beyond the parser or the planner.
 
@@ -101,7 +107,7 @@ def parse_query(text: str, aggregates: frozenset[str] = frozenset()) -> exp.Expr
     try:
         tree = parse_one(spelled_out(text), dialect=Canonical)
     except SqlglotError as error:
-        raise NotDifferentiable("the query uses syntax that cannot be parsed") from error
+        raise NotDifferentiable(f"the query uses syntax that the planner does not know{_place(error)}") from error
     own = {unquoted(name): name for name in aggregates if "." in name}
     tree = tree.transform(lambda node: _own_call(node, own)) if own else tree
     refuse_unknown_clauses(tree)
