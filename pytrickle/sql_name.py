@@ -30,6 +30,15 @@ def sql_name(*parts: str) -> str:
     return ".".join(_quoted(part) for part in parts)
 
 
+def sql_text(text: str) -> str:
+    """Write a text, such as a name that a function takes, as a string of SQL.
+
+    >>> print(sql_text("o'clock"))
+    'o''clock'
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
 def _quoted(name: str) -> str:
     if _PLAIN.fullmatch(name) and name not in _KEYWORDS:
         return name

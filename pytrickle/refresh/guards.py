@@ -1,10 +1,12 @@
 """What a refresh refuses to do before somebody decides, and which failure is worth another way."""
 
 from datetime import datetime
+from shlex import quote
 
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.errors import Defect, EvaluationFailed, FuseBlown, PytrickleError, WouldRecompute
 from pytrickle.plan.apply_plan import Action
+from pytrickle.sql_name import sql_text
 
 
 def refuse_recomputing(table: StreamTable, action: Action, reason: str) -> None:
@@ -13,8 +15,8 @@ def refuse_recomputing(table: StreamTable, action: Action, reason: str) -> None:
         return
     raise WouldRecompute(
         f"{table.name} would be computed anew ({reason}), which its refresh mode DIFFERENTIAL_STRICT forbids.",
-        f"To have it computed anew once: pytrickle refresh {table.name} --full, or SELECT"
-        f" pgtrickle.reinitialize_stream_table('{table.name}').",
+        f"To have it computed anew once: pytrickle refresh {quote(table.name)} --full, or SELECT"
+        f" pgtrickle.reinitialize_stream_table({sql_text(table.name)}).",
         attempted=action.value,
     )
 
