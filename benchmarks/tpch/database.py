@@ -14,7 +14,7 @@ CHANGED_TABLES = ("lineitem", "orders", "partsupp", "part", "customer", "supplie
 DUE = """
 SELECT s.relid::regclass::text
 FROM pg_stat_user_tables AS s JOIN pg_class AS c ON c.oid = s.relid
-WHERE (c.relnamespace = 'pgtrickle_changes'::regnamespace
+WHERE (c.relnamespace = to_regnamespace('pgtrickle_changes')
         OR (c.relname = ANY (%s) AND c.relnamespace = 'public'::regnamespace)) AND (
     s.n_dead_tup > current_setting('autovacuum_vacuum_threshold')::int
         + current_setting('autovacuum_vacuum_scale_factor')::float8 * c.reltuples

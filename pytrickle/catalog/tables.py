@@ -9,9 +9,8 @@ are mostly casts, jsonb, whole rows or system catalogs (``catalog.stream_table``
 (``demo.jobs``), the comparison of names and texts with a project (``definitions.compare``,
 ``definitions.compare_groups``, ``definitions.compare_sources``, ``definitions.apply``,
 ``definitions.apply_sources``, ``definitions.export``), the sources that are cleaned up after a tick
-(``schedule.tick``), the alerts that were not posted yet (``cli.webhook``), what other tools ask, which need
-nothing of this module (``integrations.alembic``, ``integrations.airflow``, ``integrations.dagster``,
-``integrations.sqlmesh``, ``integrations.openlineage.facts``), and the record of a script (``catalog.install``), which
+(``schedule.tick``), the alerts that were not posted yet (``cli.webhook``), what another tool asks, which needs nothing
+of this module (``integrations.openlineage.facts``), and the record of a script (``catalog.install``), which
 is also printed.
 """
 

@@ -76,4 +76,5 @@ def test_what_is_loaded_when_it_is_first_asked_for_has_its_type_before() -> None
         if isinstance(statement, ast.ImportFrom)
         for name in statement.names
     }
+    assert found.pop("errors") == "pytrickle"
     assert found == pytrickle._HOMES
