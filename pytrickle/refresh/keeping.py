@@ -8,6 +8,7 @@ import psycopg
 
 from pytrickle.apply.commit import READ, REPEATABLE, conflicts, transaction
 from pytrickle.apply.kept_groups import fill, mark_filled
+from pytrickle.apply.statements import drop
 from pytrickle.catalog import change_ranges
 from pytrickle.catalog.definition_stamp import definition_stamp
 from pytrickle.catalog.session_settings import limit_statements, session_statements
@@ -18,6 +19,7 @@ from pytrickle.errors import PytrickleError
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.kept_reads import filling
+from pytrickle.plan.postgres.kept_groups import MOST_KEPT, kept_table
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.planner import Planner
 from pytrickle.refresh.remembered import MOST_LEFT
@@ -76,3 +78,6 @@ class Keeper:
             if mark_filled(connection, pgt_id, now.frontier_version, now.view_stamp, shape.kept_as):
                 for each, found in zip(read, rows, strict=True):
                     fill(connection, each.table, found)
+                # An earlier version of the query, or of its statistics, may have had more.
+                for number in range(len(read), MOST_KEPT):
+                    drop(connection, kept_table(pgt_id, number))

@@ -126,6 +126,19 @@ def test_processes_that_disagree_do_not_fill_groups_at_each_refresh(
     assert fillings == [1] * 4
 
 
+def test_groups_that_are_kept_no_more_leave_no_table(
+    db: Database, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.create_stream_table("two_ways", QUERIES["two_ways"], refresh_mode="DIFFERENTIAL")
+    client.tick()
+    assert db.value("SELECT to_regclass('pgtrickle_state.groups1_1') IS NOT NULL")
+    monkeypatch.setattr(kept_operations, "MOST_KEPT", 1)
+    with pytrickle.connect(db.dsn, engine="postgres") as other:
+        refresh(db, other, 1)
+    assert db.value(KEPT, "two_ways")
+    assert db.value("SELECT to_regclass('pgtrickle_state.groups1_1') IS NULL")
+
+
 def test_groups_of_what_is_refreshed_with_others_are_filled_again(db: Database, client: Client) -> None:
     client.create_stream_table("dear", "SELECT * FROM lines WHERE price > 3", refresh_mode="DIFFERENTIAL")
     client.create_stream_table("light", "SELECT * FROM lines WHERE weight < 3", refresh_mode="DIFFERENTIAL")
