@@ -75,11 +75,6 @@ class Costs:
     steady: Experience | None = None
     source_rows: int = 0
 
-    @property
-    def surely(self) -> float:
-        """The seconds that a whole refresh takes at least."""
-        return self.whole if self.least_whole is None else min(self.whole, self.least_whole)
-
     def differential(self, delta_rows: int) -> float:
         """Return the expected seconds of a differential refresh, which grow with the changed rows."""
         return self.experience.seconds(delta_rows)

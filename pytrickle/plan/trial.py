@@ -13,8 +13,10 @@ WORTH_LIMITING = 0.1
 # What is expected to be quicker may take as long as the whole, and what the first plan of its kind takes beyond that.
 PLANNING = 0.1
 # What is expected to be slower than a whole refresh, but was never measured, is tried once: for as long as planning it
-# takes, and then for this share of what a whole refresh takes at least.
+# takes, and then for this share of what a whole refresh takes.
 SHARE = 0.3
+# It is tried again where that is so many times longer by now, for whole refreshes took longer than was expected.
+AGAIN = 1.5
 # Unless this share of all rows has changed.
 MOST_CHANGED = 0.05
 
@@ -34,9 +36,11 @@ def limited(choice: Choice, delta_rows: int) -> Choice:
         return _tried(choice, Action.FULL, costs.differential(delta_rows) / MARGIN) if quicker else choice
     if differential:
         return replace(choice, most_seconds=MARGIN * costs.whole + PLANNING)
-    if known or delta_rows > MOST_CHANGED * costs.source_rows:
+    seconds, given_up = SHARE * costs.whole + costs.planning, costs.experience.given_up(delta_rows)
+    untried = not known or (given_up is not None and seconds >= AGAIN * given_up)
+    if not untried or delta_rows > MOST_CHANGED * costs.source_rows:
         return choice
-    return _tried(choice, Action.DIFFERENTIAL, SHARE * costs.surely + costs.planning)
+    return _tried(choice, Action.DIFFERENTIAL, seconds)
 
 
 def _tried(choice: Choice, action: Action, seconds: float) -> Choice:

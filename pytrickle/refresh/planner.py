@@ -197,7 +197,9 @@ class Planner:
             self.past.forget(pgt_id)
         if plan.may_keep and plan.kept_as is None:
             self.past.left_behind[pgt_id] += 1
-        if plan.computed_where_applied:
+        # Many changes that are many rows, too, are not taken in at once.
+        in_vain = plan.delta_rows >= WORTH_ANALYZING and self.templates.copies(pgt_id)
+        if plan.computed_where_applied and not in_vain:
             self.past.planned_few[pgt_id] = plan.expected_settings
         else:
             self.past.planned_few.pop(pgt_id, None)

@@ -126,6 +126,11 @@ class Templates:
         if kept := self.known.get(pgt_id):
             kept.many = many
 
+    def copies(self, pgt_id: int) -> bool:
+        """Whether what was read of a stream table last was too many rows, so that they are copied."""
+        kept = self.known.get(pgt_id)
+        return kept is not None and kept.many
+
     def forget(self, pgt_id: int) -> None:
         """Make the templates of a stream table anew when it is planned the next time."""
         self.known.pop(pgt_id, None)

@@ -10,7 +10,7 @@ from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import MARGIN, choose_action, expected
 from pytrickle.plan.placement import Standing, Way, choose_way
 from pytrickle.plan.quote import Quote
-from pytrickle.plan.trial import PLANNING, SHARE
+from pytrickle.plan.trial import AGAIN, PLANNING, SHARE
 from pytrickle.refresh.remembered import RENEWED, Remembered
 
 ROWS = 5_000
@@ -67,11 +67,11 @@ def test_what_only_the_planner_holds_for_slow_is_tried_for_a_share_of_the_whole(
 
 
 @pytest.mark.parametrize("refreshes", [WHOLE[:1], ()], ids=["one whole refresh", "none"])
-def test_it_is_tried_at_once_for_a_share_of_what_the_whole_takes_at_least(refreshes: Sequence[PastRefresh]) -> None:
+def test_it_is_tried_at_once_for_a_share_of_what_the_whole_takes(refreshes: Sequence[PastRefresh]) -> None:
     known = evidence(refreshes)
     found, costs = way(known, DEAR), expected(known, False, DEAR)
-    assert costs.favours_whole(ROWS) and costs.surely <= costs.whole
-    assert found.action is Action.DIFFERENTIAL and found.most_seconds == pytest.approx(SHARE * costs.surely)
+    assert costs.favours_whole(ROWS)
+    assert found.action is Action.DIFFERENTIAL and found.most_seconds == pytest.approx(SHARE * costs.whole)
 
 
 def test_it_is_not_tried_where_much_of_everything_has_changed() -> None:
@@ -90,6 +90,12 @@ def test_what_was_given_up_is_not_tried_again() -> None:
     found = way(evidence((given_up, *WHOLE)), DEAR)
     assert (found.action, found.most_seconds) == (Action.FULL, None)
     assert "a differential one more than 300 ms" in found.reason
+
+
+def test_what_was_given_up_too_soon_is_tried_again_for_longer() -> None:
+    given_up = PastRefresh(False, ROWS, 2.0, limit=SHARE / AGAIN)
+    found = way(evidence((given_up, *WHOLE)), DEAR)
+    assert found.action is Action.DIFFERENTIAL and found.most_seconds == pytest.approx(SHARE)
 
 
 def test_a_whole_refresh_is_tried_where_the_planner_holds_it_for_far_quicker_than_changes_were() -> None:
