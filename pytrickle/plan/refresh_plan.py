@@ -14,6 +14,8 @@ from pytrickle.plan.spark.leaves import SparkTerm, reads_of
 
 # So many are taken in so fast that nobody else is likely to alter the stream table meanwhile.
 FEW_CHANGES = 16_000
+# Of so many, rows are copied there, too, where they are not few.
+FEW_COPIED = 4_000
 # A statement under it is planned once, for any parameters.
 KEPT_PLAN = "SET LOCAL plan_cache_mode = force_generic_plan"
 # What PostgreSQL computes beside the joins of Spark.
@@ -148,13 +150,19 @@ class RefreshPlan:
         return sum(change_range.delta_rows for change_range in self.ranges)
 
     @property
-    def computed_where_applied(self) -> bool:
-        """Whether PostgreSQL finds so few changes that it may as well do so in the transaction that applies them.
+    def may_be_at_once(self) -> bool:
+        """Whether PostgreSQL may find the changes in the transaction that applies them, if they come to few rows.
 
         What a whole refresh changes is as much, or as little, however many changes wait.
         """
         few = self.delta_rows <= FEW_CHANGES or self.action is Action.FULL
         return self.placement.direct and not self.placement.stage.whole and few
+
+    @property
+    def computed_where_applied(self) -> bool:
+        """Whether PostgreSQL finds them there; of more changes, rows that are copied are found before."""
+        few = self.few is not None or self.delta_rows <= FEW_COPIED or self.action is Action.FULL
+        return self.may_be_at_once and few
 
     @property
     def settings(self) -> tuple[str, ...]:

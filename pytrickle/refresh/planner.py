@@ -199,7 +199,7 @@ class Planner:
             self.past.left_behind[pgt_id] += 1
         # Many changes that are many rows, too, are not taken in at once.
         in_vain = plan.delta_rows >= WORTH_ANALYZING and self.templates.copies(pgt_id)
-        if plan.computed_where_applied and not in_vain:
+        if plan.may_be_at_once and not in_vain:
             self.past.planned_few[pgt_id] = plan.expected_settings
         else:
             self.past.planned_few.pop(pgt_id, None)
