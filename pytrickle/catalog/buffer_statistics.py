@@ -8,9 +8,10 @@ from pytrickle.cut import Cut
 from pytrickle.database import filled
 
 WORTH_ANALYZING = 1_000
-# Beside more changes than the first number a buffer with the second is analyzed, too: of one that it does not know
-# PostgreSQL expects a single row, and reads all the other changes again for each of its rows.
-MANY, WORTH_ANALYZING_BESIDE_MANY = 4_000, 100
+# With more changes than this in all buffers together, a buffer with the lesser number is analyzed, too: of one that it
+# does not know PostgreSQL expects a single row, and reads all the other changes again for each of its rows.
+MANY = 4_000
+WORTH_ANALYZING_BESIDE_MANY = 100
 # Statistics are good enough while no more than this part of the changes is new to them.
 TOLERATED = 0.1
 # Changes that are about as many as those before are taken to be like them for so many times.

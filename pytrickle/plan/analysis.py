@@ -39,7 +39,7 @@ class Analysis:
 
     `defect` names what the planner failed on, though it should not: that is logged with its traceback.
     Without `spark_sums` PostgreSQL computes sums of numerics, of which Spark found some too wide. `kept` are the groups
-    within the query that are kept in tables of their own.
+    within the query that are kept in tables of their own, and `kept_as` tells whether tables are those of this query.
     """
 
     definition: Definition
@@ -50,6 +50,7 @@ class Analysis:
     defect: str | None = None
     spark_sums: bool = True
     kept: tuple[KeptGroups, ...] = ()
+    kept_as: str | None = None
 
     @property
     def any_order(self) -> bool:
@@ -63,11 +64,6 @@ class Analysis:
         found = operations(self.query.rows)
         chooses = bool(self.query.representatives) and any(operation.depends_on_order for operation in found)
         return not chooses and all(operation.takes_any_order for operation in found)
-
-    @property
-    def kept_as(self) -> str | None:
-        """What tells whether the tables of kept groups are those of this query; None where it keeps none."""
-        return fingerprint(self.kept) if self.kept else None
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -87,7 +83,8 @@ def analyse(definition: Definition, probe: Probe) -> Analysis:
     try:
         query = parse(definition, probe)
         grouped, kept = _grouped(query, definition, probe), kept_groups(query, definition, probe)
-        return Analysis(definition, query, grouped, None, hashed, kept=kept)
+        kept_as = fingerprint(kept) if kept else None
+        return Analysis(definition, query, grouped, None, hashed, kept=kept, kept_as=kept_as)
     except NotDifferentiable as error:
         return Analysis(definition, None, None, str(error), hashed)
     except STUMBLES as error:

@@ -13,6 +13,7 @@ from pytrickle.apply.measures import APPLY
 from pytrickle.catalog.change_ranges import ask_counts, counted, partly_read, uncounted_ranges
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.definition_stamp import Standing, ask_standing, standing
+from pytrickle.catalog.kept_statistics import renew_kept
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.postgres import reset
 from pytrickle.database import Snapshot, pipelined, settle, translate_errors
@@ -43,6 +44,7 @@ def refresh_at_once(refresher: Refresher, table: StreamTable, goal: Goal, base: 
         return None
     try:
         with defects_named(f"refreshing {table.name}"), translate_errors():
+            _renew_statistics(refresher, table)
             if done := AtOnce(refresher, table, goal, base, kept_tables(table, shape)).refresh(expected):
                 return done
     except RefreshConflict as conflict:
@@ -56,6 +58,13 @@ def refresh_at_once(refresher: Refresher, table: StreamTable, goal: Goal, base: 
         return None
     past.failed.add(table.pgt_id)
     return None
+
+
+def _renew_statistics(refresher: Refresher, table: StreamTable) -> None:
+    """Have what many changes have filled analyzed, as other refreshes have it before they are planned."""
+    if table.pgt_id in refresher.planner.past.grown:
+        refresher.planner.past.grown.discard(table.pgt_id)
+        renew_kept(refresher.connection, table.pgt_id)
 
 
 @dataclass(frozen=True, slots=True)

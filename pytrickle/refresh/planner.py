@@ -197,6 +197,8 @@ class Planner:
             self.past.forget(pgt_id)
         if plan.may_keep and plan.kept_as is None:
             self.past.left_behind[pgt_id] += 1
+        if not plan.computed_where_applied:
+            self.past.grown.add(pgt_id)
         # Many changes that are many rows, too, are not taken in at once.
         in_vain = plan.delta_rows >= WORTH_ANALYZING and self.templates.copies(pgt_id)
         if plan.may_be_at_once and not in_vain:

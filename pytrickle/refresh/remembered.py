@@ -41,6 +41,7 @@ class Remembered:
     the sources that had changed; `made_since` counts the refreshes after that. Of `unlimited` stream tables Spark would
     have read what was to be tried, which no limit ends. `left_behind` counts the refreshes that left behind the groups
     that a query keeps, `untaken` how often it was tried to fill them since a refresh used them last.
+    What is kept for `grown` stream tables may have many more rows since it was last looked at.
     """
 
     evidences: dict[int, Evidence] = field(default_factory=dict)
@@ -55,6 +56,7 @@ class Remembered:
     unlimited: set[int] = field(default_factory=set)
     left_behind: Counter[int] = field(default_factory=Counter)
     untaken: Counter[int] = field(default_factory=Counter)
+    grown: set[int] = field(default_factory=set)
 
     def evidence(self, pgt_id: int, read: Callable[[], Evidence]) -> Evidence:
         """Return what is known of a stream table; `read` asks the database, where that is due."""

@@ -38,7 +38,7 @@ REWRITTEN = {
     "frozen": "BEGIN; TRUNCATE customers; COPY customers FROM PROGRAM 'printf \"1\\tEve\\t0\\n\"' (FREEZE); COMMIT",
     "vacuumed": "VACUUM FULL customers",
 }
-FEW, MANY = "INSERT INTO orders VALUES (7, 1, 70)", "INSERT INTO orders SELECT n, 1, 1 FROM generate_series(7, 17000) n"
+FEW, MANY = "INSERT INTO orders VALUES (7, 1, 70)", "INSERT INTO orders SELECT n, 1, 1 FROM generate_series(7, 5000) n"
 
 
 @pytest.fixture

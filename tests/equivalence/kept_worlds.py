@@ -1,8 +1,16 @@
 """Queries with groups within them, the tables that they read, and what may happen to those."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from random import Random
 
 import psycopg
+import pytest
+
+import pytrickle
+from pytrickle.client.client import Client
+from pytrickle.plan import kept_operations
+from tests.conftest import Database
 
 TABLES = """
 CREATE TABLE lines (
@@ -88,3 +96,14 @@ def change(connection: psycopg.Connection, random: Random, number: int) -> None:
                 "weight": random.choice([None, "1.000", "2", "NaN", "3.10", "Infinity"]),
             }
             connection.execute(random.choice(CHANGES).replace("%'", "%%'").replace("% 5", "%% 5"), given)
+
+
+@contextmanager
+def filled(db: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    """Fill the tables, and keep groups however few rows they have."""
+    monkeypatch.setattr(kept_operations, "WORTH_KEEPING", 0)
+    monkeypatch.setattr(kept_operations, "LARGE", 0)
+    db.execute(TABLES)
+    db.execute(FILL)
+    with pytrickle.connect(db.dsn, engine="postgres") as client:
+        yield client

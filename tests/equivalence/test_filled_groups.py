@@ -9,7 +9,7 @@ from pytrickle.client.client import Client
 from pytrickle.plan import kept_operations
 from pytrickle.refresh import keeping
 from tests.conftest import Database
-from tests.equivalence.kept_worlds import FILL, QUERIES, TABLES
+from tests.equivalence.kept_worlds import QUERIES, filled
 from tests.equivalence.oracle import differences
 
 ONE_MORE = "INSERT INTO lines SELECT max(id) + 1, 1, 1, 5, 1, 3 FROM lines"
@@ -28,17 +28,9 @@ FROM parts AS p
 """
 
 
-@pytest.fixture(autouse=True)
-def of_little_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_operations, "WORTH_KEEPING", 0)
-    monkeypatch.setattr(kept_operations, "LARGE", 0)
-
-
 @pytest.fixture
-def client(db: Database) -> Iterator[Client]:
-    db.execute(TABLES)
-    db.execute(FILL)
-    with pytrickle.connect(db.dsn, engine="postgres") as client:
+def client(db: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    with filled(db, monkeypatch) as client:
         yield client
 
 

@@ -9,10 +9,9 @@ import pytest
 import pytrickle
 from pytrickle.apply import kept_groups
 from pytrickle.client.client import Client
-from pytrickle.plan import kept_operations
 from pytrickle.refresh.keeping import Keeper
 from tests.conftest import Database
-from tests.equivalence.kept_worlds import FILL, QUERIES, TABLES, change
+from tests.equivalence.kept_worlds import QUERIES, change, filled
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 
@@ -30,17 +29,9 @@ COUNTED = (
 ROUNDS = 20
 
 
-@pytest.fixture(autouse=True)
-def of_little_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_operations, "WORTH_KEEPING", 0)
-    monkeypatch.setattr(kept_operations, "LARGE", 0)
-
-
 @pytest.fixture
-def client(db: Database) -> Iterator[Client]:
-    db.execute(TABLES)
-    db.execute(FILL)
-    with pytrickle.connect(db.dsn, engine="postgres") as client:
+def client(db: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
+    with filled(db, monkeypatch) as client:
         yield client
 
 
@@ -115,6 +106,20 @@ def test_groups_that_were_left_behind_are_not_used_but_filled_again(
         client.tick()
         check(db, QUERIES)
         assert all(is_kept(connection, name) for name in QUERIES if name != "above")
+
+
+def test_groups_of_another_frontier_are_not_used(db: Database, client: Client) -> None:
+    """So they are left by a refresher that does not know of them."""
+    create(client, {"best": QUERIES["best"]})
+    db.execute("UPDATE pgtrickle_state.groups0_1 SET c0 = 0, a0_s = 0")
+    db.execute("UPDATE pgtrickle.pgt_stream_tables SET frontier_version = frontier_version + 1")
+    db.execute("UPDATE lines SET price = price + 100 WHERE part IN (1, 2)")
+    (result,) = client.tick()
+    assert (result.error, result.action) == (None, "DIFFERENTIAL")
+    check(db, {"best": QUERIES["best"]})
+    with db.connect() as connection:
+        assert is_kept(connection, "best")
+        assert connection.execute("SELECT count(*) FROM pgtrickle_state.groups0_1 WHERE a0_s = 0").fetchone() == (0,)
 
 
 def test_a_table_of_groups_that_is_gone_is_made_anew(db: Database, client: Client) -> None:

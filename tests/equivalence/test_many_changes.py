@@ -122,7 +122,7 @@ def test_a_state_is_analyzed_when_its_size_has_changed_and_only_then(db: Databas
             kept[kind] = f"pgtrickle_state.{kind}_{number}"
             db.execute(f"ALTER TABLE {kept[kind]} SET (autovacuum_enabled = off)")
         analyzed = []
-        for rows in (20_000, 20_001, 20_002, 70_000, 70_001, 70_002):
+        for rows in (8_000, 8_001, 8_002, 30_000, 30_001, 30_002):
             db.execute(f"INSERT INTO l SELECT n, n FROM generate_series((SELECT count(*) FROM l) + 1, {rows}) AS n")
             assert {result.action for result in client.tick()} == {"DIFFERENTIAL"}
             analyzed.append({kind: _analyzed(db, table) for kind, table in kept.items()})
@@ -130,7 +130,7 @@ def test_a_state_is_analyzed_when_its_size_has_changed_and_only_then(db: Databas
     for kind in kept:
         seen = [each[kind] for each in analyzed]
         # What a refresh fills is analyzed before the next one is planned.
-        assert [found and found[0] for found in seen] == [None, 20_000, 20_000, 20_000, 70_000, 70_000], seen
+        assert [found and found[0] for found in seen] == [None, 8_000, 8_000, 8_000, 30_000, 30_000], seen
         assert seen[1] == seen[2] == seen[3] and seen[4] == seen[5]
 
 

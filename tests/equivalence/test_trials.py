@@ -20,7 +20,7 @@ from tests.equivalence.local_engine import local_client
 
 QUERY = "SELECT l.k, count(*) AS n, sum(r.v) AS s FROM l JOIN r ON r.k % 50 = l.k % 50 GROUP BY l.k"
 # So many changes are read where they are applied, and so many before.
-FEW, MANY = 3_000, 17_000
+FEW, MANY = 3_000, 6_000
 DELTA, WHOLE = Action.DIFFERENTIAL, Action.FULL
 
 
