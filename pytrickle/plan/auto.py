@@ -193,7 +193,7 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         (taken,) = wholes
         whole = max(_between(min(taken, whole), taken, 2 / 3), taken - DOUBT * pace_of(evidence))
     reading = quote.of_delta(max(whole / pace_of(evidence) - FIXED, 0.0))
-    experience = Experience.of(evidence, reading)
+    experience = Experience.of(evidence, reading, quote)
     completed = [past for past in evidence.refreshes if past.limit is None]
     return Costs(
         experience,
@@ -204,7 +204,7 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         quoted=quote.asked,
         guessed=not wholes,
         least_whole=_least_whole(evidence, quote),
-        steady=Experience.of(evidence, reading, least=2),
+        steady=Experience.of(evidence, reading, quote, least=2),
         source_rows=evidence.source_rows,
     )
 
@@ -247,7 +247,7 @@ def _whole_by_default(evidence: Evidence, grouped: bool, quote: Quote) -> float:
     storing = _storing(evidence, grouped)
     rows = storing + (PER_SOURCE_ROW * evidence.source_rows if read is None else read)
     by_rows = read is None and (load is None or evidence.loaded_by_spark)
-    experience = Experience.of(evidence, quote.share)
+    experience = Experience.of(evidence)
     estimated = pace * (FIXED + rows / (TRIAL if by_rows and experience.slow else 1))
     if load is None or (read is not None and load * FILLED < estimated):
         return estimated

@@ -6,6 +6,7 @@ from math import sqrt
 from statistics import median_low
 
 from pytrickle.catalog.definition import Evidence, PastRefresh, size_class
+from pytrickle.plan.quote import Quote
 
 # Measured defaults, in seconds: once, per buffered change (an update counts as two), and per row of the stream table
 # that a delta touches.
@@ -50,8 +51,9 @@ def is_little(rows_read: int, kept_rows: int | None) -> bool:
 class Experience:
     """How many times longer than by default the differential refreshes of a stream table took, by size class.
 
-    `reading` are the seconds by default that reading the delta takes, whatever its size, at a pace of 1. `limits` are
-    the seconds after which one of a class was given up.
+    `reading` are the seconds by default that reading the delta takes, whatever its size, at a pace of 1, and `planning`
+    those of planning it. Where the plan is kept, `recurring` are the classes of all refreshes, whole or not. `limits`
+    are the seconds after which one of a class was given up.
     """
 
     stored_rows: int
@@ -59,9 +61,11 @@ class Experience:
     reading: float = 0.0
     pace: float = 1.0
     limits: Mapping[int, float] = field(default_factory=dict)
+    planning: float = 0.0
+    recurring: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, evidence: Evidence, reading: float = 0.0, least: int = 1) -> "Experience":
+    def of(cls, evidence: Evidence, reading: float = 0.0, quote: Quote | None = None, least: int = 1) -> "Experience":
         """Learn from refreshes, newest first: the median of those of a class counts, between two the shorter one.
 
         Nothing is learned from fewer than `least` refreshes of a class.
@@ -80,7 +84,9 @@ class Experience:
         deltas = [past for past in evidence.refreshes if not past.whole]
         limits = {size_class(past.delta_rows): past.limit for past in deltas if past.limit is not None}
         kept = {size: max(each, LEAST_SLOWNESS) for size, each in medians.items()}
-        return replace(untaught, slowness=kept, limits=limits)
+        planned = quote or Quote()
+        recurring = tuple(size_class(past.delta_rows) for past in evidence.refreshes) if planned.kept else ()
+        return replace(untaught, slowness=kept, limits=limits, planning=planned.planning, recurring=recurring)
 
     def by_default(self, delta_rows: int) -> float:
         """Return what a differential refresh takes of which nothing is known, in seconds."""
@@ -113,7 +119,17 @@ class Experience:
     def seconds(self, delta_rows: int) -> float:
         """Return the expected seconds of a differential refresh, which never fall when changes are added."""
         fewer = ((4 << 2 * size) - 1 for size in range(size_class(delta_rows)))
-        return max(map(self._alone, (delta_rows, *fewer)))
+        return max(map(self._alone, (delta_rows, *fewer))) + self._planning(delta_rows)
+
+    def _planning(self, delta_rows: int) -> float:
+        """Return the seconds of planning that a refresh bears of which none of about as many changes was measured.
+
+        A plan that is kept is taken to serve as many refreshes more as there were of this size: most come once.
+        """
+        if self.reaches(delta_rows):
+            return 0.0
+        size = size_class(delta_rows)
+        return self.pace * self.planning / (1 + sum(known >= size for known in self.recurring))
 
     def _alone(self, delta_rows: int) -> float:
         """Judge by the same class, else by the next larger one, else by the default."""

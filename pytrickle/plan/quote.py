@@ -7,8 +7,6 @@ from dataclasses import dataclass
 PER_CHARACTER = 1e-6
 PER_UNIT_OF_DELTA = 1e-6
 PER_UNIT_OF_WHOLE = 3e-6
-# A plan that PostgreSQL keeps is taken to serve so many refreshes.
-SERVED = 4
 # How far a measured whole refresh may move these units in either direction.
 TRUSTED = 4.0
 
@@ -36,15 +34,6 @@ class Quote:
         """Return the seconds that it takes to plan the delta, or to ask what it costs."""
         return PER_CHARACTER * self.length
 
-    @property
-    def share(self) -> float:
-        """Return the seconds of planning that one refresh has to bear.
-
-        >>> round(Quote(length=8_000).share, 4), round(Quote(length=8_000, kept=True).share, 4)
-        (0.008, 0.002)
-        """
-        return self.planning / SERVED if self.kept else self.planning
-
     def of_whole(self) -> float | None:
         """Return the seconds in which the whole query is expected to be read."""
         return None if self.whole is None else PER_UNIT_OF_WHOLE * self.whole
@@ -52,15 +41,17 @@ class Quote:
     def of_delta(self, whole: float) -> float:
         """Return the seconds in which the delta is expected to be read, if the whole query is read in `whole` seconds.
 
-        >>> round(Quote(length=10_000).of_delta(1.0), 3)
-        0.01
+        What planning it takes comes beside them; they are 0 where the planner was not asked.
+
+        >>> Quote(length=10_000).of_delta(1.0)
+        0.0
         >>> round(Quote(10_000, delta=5_000, whole=10_000).of_delta(0.03), 3)
-        0.015
+        0.005
         >>> round(Quote(10_000, delta=5_000, whole=10_000).of_delta(0.06), 3)
-        0.02
+        0.01
         """
         if self.delta is None:
-            return self.share
+            return 0.0
         expected = self.of_whole()
         slower = whole / expected if expected else 1.0
-        return self.share + PER_UNIT_OF_DELTA * self.delta * min(max(slower, 1 / TRUSTED), TRUSTED)
+        return PER_UNIT_OF_DELTA * self.delta * min(max(slower, 1 / TRUSTED), TRUSTED)

@@ -47,14 +47,6 @@ def test_more_changes_never_turn_full_into_differential(
         assert choose_action(max(rows), evidence, grouped, least, quote).action is Action.FULL
 
 
-@given(st.integers(0, 10**6), units, units, units, st.floats(0, 1e6))
-def test_a_delta_that_costs_more_is_never_expected_to_take_less(
-    length: int, cost: float, more: float, whole: float, seconds: float
-) -> None:
-    one, other = (Quote(length, delta, whole).of_delta(seconds) for delta in (cost, cost + more))
-    assert Quote(length).planning <= one <= other
-
-
 @given(evidences, st.integers(0, WORTH_ASKING - 1), st.booleans())
 def test_few_changes_are_always_differential(evidence: Evidence, delta_rows: int, grouped: bool) -> None:
     assert choose_action(delta_rows, evidence, grouped).action is Action.DIFFERENTIAL
@@ -93,27 +85,6 @@ def test_what_was_measured_for_about_as_many_changes_is_familiar() -> None:
     assert not is_unfamiliar(70, replace(known, source_rows=SMALL - 1), False)
 
 
-def test_the_planner_is_asked_only_where_it_may_know_better() -> None:
-    asked = expected(Evidence(1_000_000, 250), True, Quote(1_000))
-    assert asked.whole > 0.4 and asked.is_worth_asking_about(50)
-    quick = expected(Evidence(1_000_000, 250, first_load=0.019), True, Quote(1_000))
-    assert not quick.is_worth_asking_about(50), "the whole takes a few milliseconds"
-    long = expected(Evidence(1_000_000, 250), True, Quote(2_000_000))
-    assert long.favours_whole(50) and not long.is_worth_asking_about(50), "planning takes longer than the whole"
-    known = expected(Evidence(1_000_000, 250, (PastRefresh(False, 50, 0.3),)), True, Quote(1_000))
-    assert not known.is_worth_asking_about(50), "it was measured"
-
-
-def test_the_planner_decides_what_was_never_measured() -> None:
-    loaded = Evidence(1_000_000, 250, first_load=1.0, loaded_by_spark=False)
-    for delta, action in ((1e3, Action.DIFFERENTIAL), (1e7, Action.FULL)):
-        chosen = choose_action(50, loaded, True, least=1, quote=Quote(5_000, delta, whole=1e5))
-        assert (chosen.action, chosen.reason.endswith("by PostgreSQL's planner")) == (action, True)
-    measured = replace(loaded, refreshes=(PastRefresh(False, 50, 0.01),))
-    chosen = choose_action(50, measured, True, least=1, quote=Quote(5_000, 1e7, whole=1e5))
-    assert (chosen.action, "planner" in chosen.reason) == (Action.DIFFERENTIAL, False)
-
-
 def test_a_slow_database_is_expected_to_take_longer_either_way() -> None:
     usual = Evidence(1_000_000, 250, quick=0.01)
     slow = replace(usual, quick=0.04)
@@ -121,13 +92,6 @@ def test_a_slow_database_is_expected_to_take_longer_either_way() -> None:
     costs, slower = expected(usual, True, quote), expected(slow, True, quote)
     assert slower.whole == pytest.approx(2 * costs.whole)
     assert slower.differential(50) == pytest.approx(2 * costs.differential(50))
-
-
-def test_asking_about_a_delta_that_takes_as_long_to_plan_as_the_whole_takes_does_not_pay() -> None:
-    loaded = Evidence(1_000_000, 1, first_load=0.1, loaded_by_spark=False)
-    for length, worth in ((60_000, True), (120_000, False)):
-        costs = expected(loaded, True, Quote(length, whole=1e5, kept=True))
-        assert not costs.favours_whole(50) and costs.is_worth_asking_about(50) is worth
 
 
 def test_where_nothing_was_measured_the_lower_estimate_decides() -> None:
