@@ -97,11 +97,12 @@ class Compiler:
         rest = compared.without(join) if compared else join
         if touched:
             rest = replace(rest, predicates=rest.predicates + touched.predicates(block))
-        totals = {compared.leaf.alias: compared.total(self.delta(compared.leaf))} if compared else {}
+        changes = self.delta(compared.leaf) if compared else ""
+        totals = {compared.leaf.alias: compared.total(changes)} if compared else {}
         text = "SELECT " + ", ".join([*items, f"{weight(join, totals)} AS {WEIGHT}"])
         if texts := self._from_items(replace(block, input=rest), bound, touched, compared):
             text += "\nFROM " + ", ".join(texts)
-        tests = [*conditions(rest), *(f"{total} <> 0" for total in totals.values())]
+        tests = [*conditions(rest), *([compared.test(changes)] if compared else [])]
         return f"{text}\nWHERE {' AND '.join(f'({test})' for test in tests)}" if tests else text
 
     def _from_items(
@@ -268,10 +269,8 @@ class Compiler:
             parts = unfold_all((at(operation.input, Version.NEW),), self.ranges)
             plain = are_plain(parts)
             self.entries[f"pgt_now_{alias}"] = self.rows(UnionAll(parts))
-            now = f"SELECT * FROM pgt_now_{alias}"
-            self.entries[f"pgt_new_{alias}"] = operation.result(
-                expand(now, operation.arguments, operation.exact, plain)
-            )
+            new = expand(f"SELECT * FROM pgt_now_{alias}", operation.arguments, operation.exact, plain)
+            self.entries[f"pgt_new_{alias}"] = operation.result(new)
         return f"pgt_new_{alias}"
 
     def taken_in(self, kept: KeptGroups) -> str:

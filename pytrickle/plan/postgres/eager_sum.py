@@ -15,6 +15,9 @@ from pytrickle.plan.sql.dialect import quote
 
 OF_ONE_ROW = (Group, Exists, Single)
 TOTAL = "(SELECT sum({alias}.{weight}) FROM {changes} AS {alias} WHERE {conditions})"
+# Asked once for all rows: a subquery that reads nothing of a row.
+VALUE = "(SELECT d.{column} FROM {changes} AS d WHERE d.{weight} {sign} 0)"
+OTHERWISE = "(({new}) IS TRUE) <> (({old}) IS TRUE)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,26 @@ class Compared:
         """Leave it out of a join."""
         others = tuple(each for each in join.inputs if each != self.leaf)
         return replace(join, inputs=others, predicates=tuple(p for p in join.predicates if p not in self.predicates))
+
+    def test(self, changes: str) -> str:
+        """Write what holds of the rows for which the `changes` come to something.
+
+        The sum is asked for each row, which takes longer than all that is done for it otherwise. An aggregate of all
+        rows has one row before and one after: the sum is zero wherever the conditions hold of both, or of neither.
+        """
+        conditions = " AND ".join(f"({each.expr.sql})" for each in self.predicates)
+        new, old = (self._with_values(conditions, changes, sign) for sign in "><")
+        if isinstance(self.leaf.operation.construct, Group) and new and old:
+            return OTHERWISE.format(new=new, old=old)
+        return f"{self.total(changes)} <> 0"
+
+    def _with_values(self, conditions: str, changes: str, sign: str) -> str | None:
+        """Write the conditions with the values of one row of the changes; None where a name may be a part of a text."""
+        alias = quote(self.leaf.alias)
+        for column in self.leaf.operation.columns:
+            value = VALUE.format(column=quote(column), changes=changes, weight=WEIGHT, sign=sign)
+            conditions = conditions.replace(f"{alias}.{quote(column)}", value)
+        return None if "'" in conditions or f"{alias}." in conditions else conditions
 
     def total(self, changes: str) -> str:
         """Write what the `changes` come to for a row."""

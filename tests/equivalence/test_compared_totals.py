@@ -1,0 +1,78 @@
+"""Rows compared with an aggregate of all rows: which of them its change concerns is asked once, not for each row."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
+
+TABLES = """
+CREATE TABLE lines (id int PRIMARY KEY, amount numeric, name text, f float8);
+CREATE TABLE others (id int PRIMARY KEY, bound numeric);
+INSERT INTO lines SELECT g, g % 8, 'n' || g % 3, g % 5 FROM generate_series(1, 40) AS g;
+"""
+TOTALS = {
+    "greater": "SELECT id FROM lines WHERE amount > (SELECT avg(amount) FROM lines)",
+    "at_most": "SELECT name, count(*) FROM lines WHERE amount <= (SELECT avg(bound) FROM others) GROUP BY name",
+    "unequal": "SELECT id FROM lines WHERE amount IS DISTINCT FROM (SELECT max(bound) FROM others)",
+    "even_of_none": "SELECT id FROM lines WHERE amount > coalesce((SELECT min(bound) FROM others), 3)",
+    "none_there": "SELECT id FROM lines WHERE amount > 2 AND ((SELECT max(bound) FROM others) IS NULL OR f < 5)",
+    "two_totals": """SELECT l.id FROM lines AS l, (SELECT min(bound) AS low, max(bound) AS high FROM others) AS o
+        WHERE l.amount > o.low AND l.amount < o.high + l.f""",
+    "in_a_text": """SELECT l.id FROM lines AS l, (SELECT max(id) AS high FROM others) AS o
+        WHERE l.name || '"o"."high"' > o.high::text""",
+    "floats": "SELECT id FROM lines WHERE f + 1 >= (SELECT max(f) FROM lines WHERE id > 4)",
+    "counted": "SELECT id FROM lines WHERE id % 5 > (SELECT count(*) % 4 FROM others)",
+    "with_others": """SELECT name, count(*) FROM lines AS l WHERE amount < (SELECT avg(bound) FROM others)
+        AND NOT EXISTS (SELECT FROM others AS o WHERE o.id = l.id) GROUP BY name""",
+}
+VALUES = ("NULL", "1", "2.5", "3", "'NaN'", "-1", "7.25")
+FLOATS = ("NULL", "0", "-0.0", "1.5", "'NaN'", "'Infinity'")
+
+
+def a_change(random: Random) -> str:
+    """Write one statement; now and then the totals are those of no rows."""
+    number, value = random.randrange(12), random.choice(VALUES)
+    return random.choice(
+        (
+            f"UPDATE lines SET amount = {value}, f = {random.choice(FLOATS)} WHERE id % 12 = {number}",
+            f"DELETE FROM lines WHERE id = {number}",
+            *(f"INSERT INTO others VALUES ({number}, {value}) ON CONFLICT (id) DO UPDATE SET bound = {value}",) * 3,
+            f"DELETE FROM others WHERE id = {number}",
+            "DELETE FROM others",
+        )
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_that_are_compared_with_a_total_follow_it(db: Database, seed: int) -> None:
+    db.execute(TABLES)
+    random, changed = Random(seed), Counter[str]()
+    with local_client(db.dsn) as (client, _), db.connect() as connection:
+        for name, query in TOTALS.items():
+            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+            client.refresh(name)
+        for _ in range(15):
+            for _ in range(random.randrange(1, 3)):
+                db.execute(a_change(random))
+            for name, query in TOTALS.items():
+                result = client.refresh(name)
+                assert result.action in ("DIFFERENTIAL", "NO_DATA"), result
+                assert not differences(connection, name, query, True), name
+                changed[name] += result.rows_inserted + result.rows_deleted
+    assert all(changed[name] > 5 for name in TOTALS), changed
+
+
+def test_what_a_change_of_the_total_concerns_is_asked_once(db: Database) -> None:
+    """But not where the name of the total may be a part of a text."""
+    db.execute(TABLES)
+    with local_client(db.dsn) as (client, _):
+        for name, query in TOTALS.items():
+            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+            client.refresh(name)
+        db.execute("INSERT INTO others VALUES (1, 4); UPDATE lines SET amount = amount + 1, f = f + 1")
+        written = {name: str(client.explain(name).data["sql"]) for name in TOTALS}
+    assert {name for name, sql in written.items() if "IS TRUE) <> ((" in sql} == set(TOTALS) - {"in_a_text"}
