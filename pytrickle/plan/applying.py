@@ -1,6 +1,7 @@
 """How the rows that a refresh stages are applied: the SQL of the write transaction, written for an analysed query."""
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from pytrickle.plan.algebra.delta import at
 from pytrickle.plan.algebra.query import Top
@@ -130,8 +131,9 @@ class Applying:
         first, few = None, None
         columns: tuple[str, ...] = (quote(self.window_end),) if self.window_end else ()
         if self.top:
-            short = all(is_short(type_name) for _, type_name in self.shape.definition.columns)
-            columns = self.top.indexed[:MOST_INDEXED] if short else ()
+            types = dict(self.shape.definition.columns)
+            short = takewhile(lambda item: is_short(types[item[0]]), self.top.indexed[:MOST_INDEXED])
+            columns = tuple(text for _, text in short)
             rows = shown_rows(self.top, body, shown.columns)
             first = shown.stage(shown.difference(rows, layout))
             few = as_arrays(difference(rows, layout, shown.columns), shown.columns)

@@ -72,6 +72,26 @@ def test_more_columns_than_an_index_can_have_are_grouped_and_sorted(db: Database
         assert refreshed(client) == {"DIFFERENTIAL"}
 
 
+def test_the_rows_below_a_limit_are_found_by_the_first_columns_that_an_index_has_room_for(
+    db: Database, client: Client
+) -> None:
+    """So that a refresh sorts those of them that are equal, not all."""
+    db.execute("CREATE TABLE named (id int, n int, name text)")
+    db.execute("INSERT INTO named SELECT g, g / 2, repeat('n', g % 7) FROM generate_series(1, 500) AS g")
+    by_both, by_name = "ORDER BY n DESC, name, id LIMIT 3", "ORDER BY name, n LIMIT 3"
+    for name, order in (("by_both", by_both), ("by_name", by_name)):
+        client.create_stream_table(name, f"SELECT name, n, id FROM named {order}", refresh_mode="DIFFERENTIAL")
+    assert refreshed(client) == {"FULL"}
+    assert (db.value(INDEXED, "by_both"), db.value(INDEXED, "by_name")) == (1, 0)
+    body = db.value(
+        "SELECT 'pgtrickle_state.body_' || pgt_id FROM pgtrickle.pgt_stream_tables WHERE pgt_name = 'by_both'"
+    )
+    plan = "\n".join(line for (line,) in db.execute(f"EXPLAIN SELECT * FROM {body} {by_both}"))
+    assert "Incremental Sort" in plan and "Presorted Key: n" in plan, plan
+    db.execute("UPDATE named SET n = 251 WHERE id % 100 = 7; DELETE FROM named WHERE id = 500")
+    assert refreshed(client) == {"DIFFERENTIAL"}
+
+
 def test_rows_are_frozen_by_a_column_beyond_those_that_an_index_can_have(db: Database, client: Client) -> None:
     db.execute("ALTER TABLE wide ADD COLUMN at timestamptz DEFAULT '2026-01-01 00:00Z'")
     db.execute("SELECT pgtrickle.advance_watermark('wide', '2026-01-03 00:00Z')")

@@ -20,7 +20,7 @@ def test_a_query_without_a_limit_is_its_own_body() -> None:
 def test_the_body_has_neither_order_nor_bounds() -> None:
     body, top = cut_off(parse_query("SELECT t.a FROM t WHERE t.b ORDER BY t.a DESC LIMIT 3 OFFSET 1"), ("a",))
     assert render(body) == 'SELECT "t"."a" FROM "t" WHERE "t"."b"'
-    assert top == Top(('"a" DESC',), "LIMIT 3 OFFSET 1", False, ('"a" DESC',))
+    assert top == Top(('"a" DESC',), "LIMIT 3 OFFSET 1", False, (("a", '"a" DESC'),))
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,11 @@ def test_an_aggregate_is_ordered_by_where_it_is_shown() -> None:
     assert top.ordering == ('"n" DESC',)
 
 
-def test_only_plain_columns_are_indexed() -> None:
+def test_the_first_columns_are_indexed_that_are_plain() -> None:
     plain = top_of("SELECT t.a, t.b FROM t ORDER BY t.a, 2 DESC LIMIT 1", "a", "b")
     other = top_of("SELECT t.a, t.b FROM t ORDER BY t.a, lower(t.b) LIMIT 1", "a", "b")
-    assert plain is not None and plain.indexed == ('"a"', '"b" DESC')
-    assert other is not None and other.indexed == ()
+    assert plain is not None and plain.indexed == (("a", '"a"'), ("b", '"b" DESC'))
+    assert other is not None and other.indexed == (("a", '"a"'),)
 
 
 def test_an_output_column_may_be_named_like_another_input_column() -> None:
@@ -67,7 +67,7 @@ def test_an_output_column_may_be_named_like_another_input_column() -> None:
 
 def test_set_operations_are_ordered_by_position_or_name() -> None:
     top = top_of("SELECT t.a FROM t UNION SELECT u.b FROM u ORDER BY 1 DESC OFFSET 2", "a")
-    assert top == Top(('"a" DESC',), "OFFSET 2", False, ('"a" DESC',))
+    assert top == Top(('"a" DESC',), "OFFSET 2", False, (("a", '"a" DESC'),))
     assert top_of("SELECT t.a FROM t UNION SELECT u.b FROM u ORDER BY a LIMIT 1", "a") is not None
 
 

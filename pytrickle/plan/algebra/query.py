@@ -41,13 +41,14 @@ class Aggregate:
 class Top:
     """Which rows of a body are shown: ORDER BY items over its columns, and LIMIT and OFFSET, all as text.
 
-    `indexed` are the items if an index can have them; otherwise every refresh sorts the body.
+    `indexed` are the first of the items, each after its column, as far as they are plain columns: by an index of them a
+    refresh need not sort the whole body.
     """
 
     ordering: tuple[str, ...]
     bounds: str
     with_ties: bool
-    indexed: tuple[str, ...]
+    indexed: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,7 @@
 """ORDER BY ... LIMIT at the top of a query: the first rows of a body that is maintained whole."""
 
+from itertools import takewhile
+
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
@@ -29,9 +31,10 @@ def cut_off(query: exp.Expr, columns: tuple[str, ...]) -> tuple[exp.Expr, Top | 
     for clause in (*CLAUSES, "order"):
         body.set(clause, None)
     text = tuple(render(item) for item in items)
-    plain = all(isinstance(item.this, exp.Column) for item in items)
+    plain = takewhile(lambda item: isinstance(item.this, exp.Column), items)
+    indexed = tuple((item.this.name, render(item)) for item in plain)
     with_ties = any("WITH TIES" in render(bound).upper() for bound in bounds)
-    return body, Top(text, " ".join(render(bound).strip() for bound in bounds), with_ties, text if plain else ())
+    return body, Top(text, " ".join(render(bound).strip() for bound in bounds), with_ties, indexed)
 
 
 def _over_columns(item: exp.Expr, query: exp.Expr, columns: tuple[str, ...]) -> exp.Expr:
