@@ -23,6 +23,7 @@ from pytrickle.plan.postgres.kept_groups import MOST_KEPT, kept_table
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.planner import Planner
 from pytrickle.refresh.remembered import MOST_LEFT
+from pytrickle.refresh.standing import are_kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Keeper:
             now = stream_table(connection, pgt_id)
             settle(connection, (*session_statements(now), *limit_statements(now)))
             known = self.planner.unchanged_shape(pgt_id, definition_stamp(connection, pgt_id))
-            if known is not shape or not now.follows_its_buffers or shape.kept_as is None:
+            if known is not shape or not now.follows_its_buffers or shape.kept_as is None or are_kept(now):
                 return
             ranges = change_ranges.ranges(connection, now, {})
             read = [filling(shape, ranges, each) for each in shape.kept]

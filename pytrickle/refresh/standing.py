@@ -58,6 +58,14 @@ def is_kept(table: StreamTable, shape: Analysis) -> bool:
     return shape.kept_as is not None and table.kept_groups == stamp(shape.kept_as, table.frontier_version)
 
 
+def are_kept(table: StreamTable) -> bool:
+    """Whether groups are kept at the frontier, be it for a query as another process understands it.
+
+    Then their tables are not made anew: to whoever reads in an older snapshot, new tables are empty.
+    """
+    return table.kept_groups is not None and table.kept_groups.endswith(f" {table.frontier_version}")
+
+
 def standing_of(table: StreamTable, task: Task, may_give_up: bool) -> Standing:
     """Return what the way of a refresh depends on; `may_give_up` says that another way can be taken after all."""
     return Standing(

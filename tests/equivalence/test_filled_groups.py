@@ -10,6 +10,7 @@ from pytrickle.plan import kept_operations
 from pytrickle.refresh import keeping
 from tests.conftest import Database
 from tests.equivalence.kept_worlds import QUERIES, filled
+from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 
 ONE_MORE = "INSERT INTO lines SELECT max(id) + 1, 1, 1, 5, 1, 3 FROM lines"
@@ -150,3 +151,30 @@ def test_a_table_of_groups_that_is_gone_does_not_stop_a_strict_stream_table(db: 
     db.execute("DROP TABLE pgtrickle_state.groups0_1")
     refresh(db, client, 2)
     assert db.value(KEPT, "best")
+
+
+def test_groups_that_are_kept_are_not_filled_again_while_somebody_may_read_them(db: Database, client: Client) -> None:
+    """A refresher that left them behind may come to fill them only when another one has."""
+    db.execute("CREATE TABLE days (day int)")
+    client.create_stream_table("apart", "SELECT day FROM days")
+    client.create_stream_table("best", QUERIES["best"], refresh_mode="DIFFERENTIAL")
+    with local_client(db.dsn, engine="postgres", max_concurrent_refreshes=1) as (other, _):
+        for number in range(3):
+            other.tick()
+            db.execute("UPDATE lines SET price = price + 100 WHERE part = %s", number)
+            db.execute("INSERT INTO days VALUES (%s)", number)
+        client.tick()
+        for number in range(3, 6):
+            db.execute("UPDATE lines SET price = price + 100 WHERE part = %s", number)
+            db.execute("INSERT INTO days VALUES (%s)", number)
+            results = other.tick(lambda result: fill_again(client, result.stream_table))
+            assert {result.action for result in results} == {"DIFFERENTIAL"}
+            assert db.value(KEPT, "best")
+            with db.connect() as connection:
+                assert differences(connection, "best", QUERIES["best"], True) == []
+
+
+def fill_again(client: Client, refreshed: str) -> None:
+    if refreshed == "public.apart":
+        refresher = client._refreshing()
+        keeping.Keeper(refresher.connection, refresher.planner)._fill(2, refresher.planner.shapes[2][1])
