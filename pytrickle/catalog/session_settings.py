@@ -3,6 +3,8 @@
 import re
 from datetime import timedelta
 
+import psycopg
+
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.database import PATIENCE, SAFE_PATH
 from pytrickle.errors import CatalogError
@@ -12,6 +14,8 @@ from pytrickle.errors import CatalogError
 PINNED = ("TimeZone", "DateStyle", "IntervalStyle", "array_nulls", "xmlbinary", "xmloption")
 # These are kept only with a query that may go by them, or where they were set to something.
 PINNED_WHERE_KEPT = ("lc_monetary", "lc_numeric", "lc_time", "default_text_search_config", "timezone_abbreviations")
+# What it is by default, whatever a transaction set for itself.
+ALLOWED = "SELECT reset_val::integer * interval '1 ms' FROM pg_settings WHERE name = 'statement_timeout'"
 PLAIN = re.compile(r"[\w+\-/:., <>@\"]*")
 
 
@@ -38,6 +42,14 @@ def limit_statements(table: StreamTable) -> tuple[str, ...]:
     allowed = table.statement_timeout
     timeout = "DEFAULT" if allowed is None else f"'{max(1, round(allowed / timedelta(milliseconds=1)))}'"
     return f"SET LOCAL lock_timeout = '{PATIENCE}'", f"SET LOCAL statement_timeout TO {timeout}"
+
+
+def longest_statement(connection: psycopg.Connection, table: StreamTable) -> timedelta | None:
+    """Return for how long a statement of a refresh may run, be it that the server says so; None without a limit."""
+    if table.statement_timeout is not None:
+        return table.statement_timeout
+    (allowed,) = connection.execute(ALLOWED).fetchone() or (None,)
+    return allowed or None
 
 
 def naming_statement(table: StreamTable) -> str:

@@ -45,7 +45,7 @@ class Keeper:
         past.untaken[pgt_id] += 1
         try:
             with translate_errors():
-                self._fill(pgt_id, plan.shape)
+                self._fill(pgt_id, plan.shape, limit_statements(table))
         except (PytrickleError, OSError) as error:
             getLogger(__name__).info("The groups within %s are not kept: %s", table.name, error)
 
@@ -60,12 +60,12 @@ class Keeper:
         return past.left_behind[pgt_id] >= enough
 
     @conflicts()
-    def _fill(self, pgt_id: int, shape: Analysis) -> None:
+    def _fill(self, pgt_id: int, shape: Analysis, limits: tuple[str, ...]) -> None:
         connection = self.connection
         begin = (REPEATABLE, "SAVEPOINT pgt_reading", READ_ONLY)
         with ExitStack() as at_the_end, transaction(connection, begin):
             now = stream_table(connection, pgt_id)
-            settle(connection, (*session_statements(now), *limit_statements(now)))
+            settle(connection, (*session_statements(now), *limits))
             known = self.planner.unchanged_shape(pgt_id, definition_stamp(connection, pgt_id))
             if known is not shape or not now.follows_its_buffers or shape.kept_as is None or are_kept(now):
                 return

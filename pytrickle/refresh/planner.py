@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import partial
 from time import monotonic
 
@@ -22,6 +21,7 @@ from pytrickle.catalog.definition import ChangeRange, PastRefresh
 from pytrickle.catalog.definition_stamp import definition_stamp
 from pytrickle.catalog.past_refreshes import evidence
 from pytrickle.catalog.server_probe import server_probe
+from pytrickle.catalog.session_settings import longest_statement
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.config import EngineName
 from pytrickle.cut import Cut
@@ -153,8 +153,16 @@ class Planner:
             self.past.unlimited.add(table.pgt_id)
             return self.plan(snapshot, table, ranges, means, few)
         plan = plan.because(table.decision.explained(plan.reason))
-        most = _shorter(way.most_seconds, table.statement_timeout)
-        return replace(plan, choosing=chosen.seconds + understanding, most_seconds=most)
+        plan = replace(plan, choosing=chosen.seconds + understanding)
+        return plan if way.most_seconds is None else self._limited(plan, way.most_seconds, snapshot_connection, table)
+
+    def _limited(
+        self, plan: RefreshPlan, seconds: float, connection: psycopg.Connection, table: StreamTable
+    ) -> RefreshPlan:
+        """Limit for how long it is read, but no longer than each statement may run anyway."""
+        with translate_errors():
+            allowed = longest_statement(connection, table)
+        return replace(plan, most_seconds=min(seconds, allowed.total_seconds()) if allowed else seconds)
 
     def _checked_shape(self, snapshot_connection: psycopg.Connection, table: StreamTable) -> tuple[Analysis, float]:
         """Return the analysed definition, and for how long it was analysed now; raise where a mode forbids it."""
@@ -288,8 +296,3 @@ class Planner:
         """Return by which limits a stream table is refreshed."""
         limits = Limits(self.small_delta_rows, self.direct_delta_rows, means)
         return limits_of(self.engine, table.engine, limits, self.has_spark)
-
-
-def _shorter(seconds: float | None, allowed: timedelta | None) -> float | None:
-    """Return a limit, but no longer than each statement may run anyway."""
-    return seconds if seconds is None or allowed is None else min(seconds, allowed.total_seconds())

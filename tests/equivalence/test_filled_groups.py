@@ -1,11 +1,13 @@
 """When the tables of the groups within a query are filled: as soon as they would be used, and not again and again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+import psycopg
 import pytest
 
 import pytrickle
 from pytrickle.client.client import Client
+from pytrickle.database import settle
 from pytrickle.plan import kept_operations
 from pytrickle.refresh import keeping
 from tests.conftest import Database
@@ -177,4 +179,21 @@ def test_groups_that_are_kept_are_not_filled_again_while_somebody_may_read_them(
 def fill_again(client: Client, refreshed: str) -> None:
     if refreshed == "public.apart":
         refresher = client._refreshing()
-        keeping.Keeper(refresher.connection, refresher.planner)._fill(2, refresher.planner.shapes[2][1])
+        keeping.Keeper(refresher.connection, refresher.planner)._fill(2, refresher.planner.shapes[2][1], ())
+
+
+def test_groups_are_filled_for_no_longer_than_a_statement_may_run(
+    db: Database, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def noting(connection: psycopg.Connection, given: Iterable[str]) -> None:
+        made.extend(statements := list(given))
+        settle(connection, statements)
+
+    monkeypatch.setattr(keeping, "settle", noting)
+    with pytrickle.connect(db.dsn, engine="postgres", statement_timeout=90) as other:
+        other.create_stream_table("best", QUERIES["best"], refresh_mode="DIFFERENTIAL")
+        other.tick()
+    assert "SET LOCAL statement_timeout TO '90000'" in made
+    assert db.value(KEPT, "best")

@@ -19,6 +19,9 @@ from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
 QUERY = "SELECT l.k, count(*) AS n, sum(r.v) AS s FROM l JOIN r ON r.k % 50 = l.k % 50 GROUP BY l.k"
+SERVER_LIMIT = (
+    "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = ''{}''', current_database()); END $$"
+)
 # So many changes are read where they are applied, and so many before.
 FEW, MANY = 3_000, 6_000
 DELTA, WHOLE = Action.DIFFERENTIAL, Action.FULL
@@ -110,8 +113,9 @@ def test_what_ends_in_time_is_written_without_the_limit(
         assert {timeout for (timeout,) in tables.execute("SELECT timeout FROM seen")} == {"0"}
 
 
-def test_a_shorter_limit_of_the_stream_table_holds_for_a_trial_too(
-    tables: Database, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("of_server", [False, True], ids=["stream table", "server"])
+def test_a_shorter_limit_of_the_stream_table_or_the_server_holds_for_a_trial_too(
+    tables: Database, monkeypatch: pytest.MonkeyPatch, of_server: bool
 ) -> None:
     limits: list[str] = []
 
@@ -120,14 +124,18 @@ def test_a_shorter_limit_of_the_stream_table_holds_for_a_trial_too(
         limits.extend(setting for setting in given if "statement_timeout = " in setting)
         settle(connection, given)
 
-    with loaded(tables) as client:
+    with loaded(tables):
         limiting(monkeypatch, DELTA, 3_000.0)
         monkeypatch.setattr(pytrickle.compute.postgres, "settle", noting)
-        for allowed in ("90s", "2h"):
-            client.alter_stream_table("st", statement_timeout=allowed)
+    for allowed in ("90s", "2h"):
+        if of_server:
+            tables.execute(SERVER_LIMIT.format(allowed))
+        with pytrickle.connect(tables.dsn, engine="postgres") as client:
+            if not of_server:
+                client.alter_stream_table("st", statement_timeout=allowed)
             change(tables, MANY)
             assert client.refresh("st").action == "DIFFERENTIAL"
-        assert limits == ["SET LOCAL statement_timeout = 90000", "SET LOCAL statement_timeout = 3000000"]
+    assert limits == ["SET LOCAL statement_timeout = 90000", "SET LOCAL statement_timeout = 3000000"]
 
 
 def test_in_a_unit_nothing_is_tried(tables: Database, monkeypatch: pytest.MonkeyPatch) -> None:
