@@ -7,6 +7,7 @@ import pytest
 from tests.conftest import Database
 from tests.sql.checks import create
 
+HALTED = "SELECT pgtrickle_private.halted(t) FROM pgtrickle.pgt_stream_tables AS t"
 SET = "UPDATE pgtrickle.pgt_stream_tables SET {}"
 
 
@@ -97,6 +98,11 @@ def test_a_clock_that_was_set_back_does_not_stop_a_table(clock: Database) -> Non
     assert due(clock)
     change(clock, "schedule = '@hourly', next_due_at = now() - interval '1 minute'")
     assert due(clock)
+    failed = "last_error_at = now() + interval '{0}', retry_at = now() + interval '{0}' + interval '10 seconds'"
+    change(clock, failed.format("1 year"))
+    assert due(clock) and clock.value(HALTED) is None
+    change(clock, failed.format("-5 seconds"))
+    assert not due(clock) and clock.value(HALTED) == "left alone after a failure"
 
 
 AWAITED = (

@@ -66,6 +66,17 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.is_running(pgtrickle.pgt_stream_tables) IS
     'Whether a stream table is neither paused nor frozen, nor all are drained.';
 
+-- A failure lies ahead only after the clock was set back, or was noted since this transaction began.
+CREATE OR REPLACE FUNCTION pgtrickle_private.waits_after_failure(t pgtrickle.pgt_stream_tables) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN (t).retry_at > now() AND ((t).last_error_at > now() + interval '1 minute') IS NOT TRUE;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.waits_after_failure(pgtrickle.pgt_stream_tables) IS
+    'Whether a stream table is left alone for a while since its last refresh failed.';
+
 -- Compared with the start of the reading transaction, not with the clock: that moment becomes last_refresh_at, which
 -- must not lie before the moment it serves. last_refresh_at lies ahead only after the clock was set back.
 CREATE OR REPLACE FUNCTION pgtrickle_private.is_due(t pgtrickle.pgt_stream_tables,
@@ -74,7 +85,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.is_due(t pgtrickle.pgt_stream_table
 AS $$
 BEGIN
     RETURN CASE
-        WHEN NOT is_running(t) OR (t).status = 'SUSPENDED' OR (t).retry_at > now() THEN false
+        WHEN NOT is_running(t) OR (t).status = 'SUSPENDED' OR waits_after_failure(t) THEN false
         WHEN (t).frontier_version = 0 OR (t).last_refresh_at IS NULL THEN true
         WHEN (t).schedule = 'calculated' AND (t).tier = 'hot' THEN true
         WHEN cron_expression((t).schedule) IS NOT NULL

@@ -10,7 +10,7 @@ BEGIN
         WHEN (stream_table).tier = 'frozen' THEN 'frozen'
         WHEN (stream_table).status = 'SUSPENDED' THEN 'suspended'
         WHEN EXISTS (SELECT FROM pgt_drain AS d WHERE d.active) THEN 'drained'
-        WHEN (stream_table).retry_at > now() THEN 'left alone after a failure' END;
+        WHEN waits_after_failure(stream_table) THEN 'left alone after a failure' END;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.halted(pgtrickle.pgt_stream_tables) IS
