@@ -13,7 +13,7 @@ from pytrickle.catalog.capture_gaps import behind_gaps
 from pytrickle.catalog.change_ranges import empty_buffers
 from pytrickle.catalog.stream_table import StreamTable, effective_progress
 from pytrickle.database import Snapshot, translate_errors
-from pytrickle.errors import FuseBlown, PytrickleError, RefreshConflict
+from pytrickle.errors import ConnectionLost, FuseBlown, PytrickleError, RefreshConflict
 from pytrickle.refresh.at_once import refresh_at_once
 from pytrickle.refresh.atomic import AtomicRefresh
 from pytrickle.refresh.member import Done, MemberFailed
@@ -66,7 +66,12 @@ class Pass:
         return cls(refresher, base, seen, Record(), on_result, base.taken)
 
     def run(self, unit: Unit, asked: Mapping[int, str], respect_gate: bool = True) -> None:
-        """Refresh a unit, whose failures and skips are results too. What it reads must have been done before."""
+        """Refresh a unit, whose failures and skips are results too. What it reads must have been done before.
+
+        Raise ConnectionLost where the snapshot was lost while another unit was read: it is not this one's failure.
+        """
+        if self.base.connection.closed:
+            raise ConnectionLost("The session that holds the snapshot of this tick ended.")
         done_before = self.record.so_far(unit)
         for part in verdict.parts(unit, asked, self.seen, done_before):
             so_far = done_before if part is unit else self.record.so_far(part)

@@ -84,8 +84,10 @@ class Ticker:
         refresher = self.refreshing()
         refuse_standby(refresher.connection)
         if refresher.connection is not self.of:
-            # It may lead to a server that was set back, which counts its transactions anew.
+            # It may lead to a server that was set back, which counts its transactions anew. What ended the one before
+            # may have ended those of the lanes, too.
             self.of, self.health, self.rest = refresher.connection, Health(), None
+            self.lanes.close()
         return refresher
 
     @phase("tick")

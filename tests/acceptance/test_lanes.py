@@ -196,3 +196,35 @@ def test_a_lane_that_is_stuck_in_a_pipeline_is_opened_anew(reports: Shop) -> Non
     reports.db.execute("INSERT INTO orders VALUES (2, 1, 20)")
     assert {result.action for result in reports.pt.tick()} == {"DIFFERENTIAL"}
     reports.assert_verified()
+
+
+END = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database()"
+END += " AND application_name ^@ %s"
+WITH_ERROR = "SELECT count(*) FROM pgtrickle.pgt_stream_tables WHERE last_error IS NOT NULL"
+
+
+def test_after_all_sessions_have_ended_one_tick_finds_that_out(reports: Shop) -> None:
+    """As when the server restarts: what ended the caller's session has ended those of the lanes."""
+    assert len(reports.pt._ticker.lanes.further) > 1
+    reports.db.execute("INSERT INTO orders VALUES (2, 1, 20)")
+    assert reports.db.execute(END, "pytrickle/")
+    with pytest.raises(ConnectionLost):
+        reports.pt.tick()
+    reports.tick()
+    reports.assert_verified()
+
+
+def test_the_end_of_the_snapshot_is_the_failure_of_one_stream_table_at_most(
+    shop: Shop, connect: Callable[..., pytrickle.Client]
+) -> None:
+    shop = Shop(shop.db, connect(max_concurrent_refreshes=1, direct_delta_rows=1_000))
+    for number in range(5):
+        shop.pt.create_stream_table(f"report{number}", f"SELECT id, amount + {number} AS amount FROM orders")
+    shop.tick()
+    shop.db.execute("INSERT INTO orders SELECT n, n, n FROM generate_series(1, 5000) AS n")
+    with pytest.raises(ConnectionLost, match="holds the snapshot"):
+        shop.pt.tick(lambda result: bool(shop.db.execute(END, "pytrickle/snapshot")))
+    assert shop.db.value(WITH_ERROR) <= 1
+    shop.db.execute("SELECT pgtrickle.resume_stream_table()")
+    shop.tick()
+    shop.assert_verified()
