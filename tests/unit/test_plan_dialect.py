@@ -1,6 +1,7 @@
 """Constructs that the parser is shown as something else are written as they were."""
 
 import pytest
+from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.sql.dialect import parse_query, render
@@ -17,6 +18,22 @@ from pytrickle.plan.sql.dialect import parse_query, render
 )
 def test_what_is_read_is_written_as_it_was(text: str) -> None:
     assert render(parse_query(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ('SELECT 1 = ANY ("t"."k") AS "x" FROM "t"', 'SELECT 1 = ANY("g"."k0") AS "x" FROM "t"'),
+        ('SELECT ("t"."k")."x" FROM "t"', 'SELECT ("g"."k0")."x" FROM "t"'),
+        ('SELECT ("t"."k").* FROM "t"', 'SELECT ("g"."k0").* FROM "t"'),
+        ('SELECT (("t"."k")."x")."y" FROM "t"', 'SELECT (("g"."k0")."x")."y" FROM "t"'),
+    ],
+)
+def test_arrays_and_rows_stay_in_parentheses_whatever_comes_into_them(text: str, written: str) -> None:
+    tree = parse_query(text)
+    (parenthesis,) = (node for node in tree.find_all(exp.Paren) if isinstance(node.this, exp.Column))
+    parenthesis.replace(exp.column("k0", table="g", quoted=True))
+    assert render(tree) == written
 
 
 @pytest.mark.parametrize(

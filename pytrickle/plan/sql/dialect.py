@@ -24,6 +24,8 @@ IS_WORDS = (
 )
 SPECIAL_SYNTAX = frozenset({"CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION", "NORMALIZE"})
 
+IN_PARENTHESES = (exp.Paren, exp.Subquery, exp.Select, exp.SetOperation)
+
 
 class Canonical(Postgres):
     """Leave every function call as it stands: `date_part` must not become `EXTRACT`, nor `"left"` `"LEFT"`."""
@@ -78,6 +80,18 @@ class Canonical(Postgres):
             arguments = [self.sql(each) for each in expression.expressions]
             first = expression.expressions[0].name if arguments else ""
             return called(str(expression.this), arguments, first) or str(super().anonymous_sql(expression))
+
+        def any_sql(self, expression: exp.Any) -> str:
+            """Keep an array in parentheses, also where another expression came in the place of what was in them."""
+            this = expression.this
+            return str(super().any_sql(exp.Any(this=this if isinstance(this, IN_PARENTHESES) else exp.paren(this))))
+
+        def dot_sql(self, expression: exp.Dot) -> str:
+            """Keep a row of which a field is taken in parentheses, too: else its name would be a table's."""
+            row, field = expression.this, expression.expression
+            if isinstance(field, exp.Identifier | exp.Star) and not isinstance(row, exp.Identifier | exp.Paren):
+                row = exp.paren(row)
+            return str(super().dot_sql(exp.Dot(this=row, expression=field)))
 
         def trim_sql(self, expression: exp.Trim) -> str:
             """Keep TRIM, of which LEADING and TRAILING without characters are no LTRIM and RTRIM to PostgreSQL."""
