@@ -5,7 +5,7 @@ import psycopg
 from pytrickle.errors import PytrickleError, RefreshConflict
 
 GAPS = """
-SELECT d.pgt_id, min(d.source_name)
+SELECT d.pgt_id, pgtrickle_private.readable_text(min(d.source_name))
 FROM pgtrickle.pgt_capture_gaps AS g JOIN pgtrickle.pgt_dependencies AS d USING (source_relid)
 WHERE d.source_type <> 'UNCAPTURED'
 GROUP BY d.pgt_id

@@ -67,9 +67,10 @@ class Page:
     newer: int | None
 
 
+_READABLE = func.pgtrickle_private.readable_text
 _COLUMNS = (
-    *(_HISTORY.refresh_id, _HISTORY.stream_table, _HISTORY.action, _HISTORY.status, _HISTORY.initiated_by),
-    *(_HISTORY.reason, _HISTORY.started_at, func.coalesce(_HISTORY.duration_ms, 0.0), _HISTORY.delta_rows),
+    *(_HISTORY.refresh_id, _READABLE(_HISTORY.stream_table), _HISTORY.action, _HISTORY.status, _HISTORY.initiated_by),
+    *(_READABLE(_HISTORY.reason), _HISTORY.started_at, func.coalesce(_HISTORY.duration_ms, 0.0), _HISTORY.delta_rows),
     *(_HISTORY.rows_inserted, _HISTORY.rows_deleted, _HISTORY.sqlstate, _HISTORY.engine),
 )
 _KINDS: dict[Kind, ColumnElement[bool]] = {

@@ -6,7 +6,7 @@ the database leave as the errors of this package.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import Field, fields
 from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar
@@ -35,10 +35,13 @@ from pytrickle.catalog.reports import (
 from pytrickle.catalog.running_reports import RunningRow
 from pytrickle.catalog.trouble_reports import AlertRow, ProblemRow, SourceLimitsRow
 from pytrickle.catalog.withdrawn_watermarks import WithdrawnWatermark
-from pytrickle.database import AGAIN_SAFE, USERS_PATH, filled, translate_errors
+from pytrickle.database import AGAIN_SAFE, USERS_PATH, filled, has_any_bytes, translate_errors
 from pytrickle.readable import Rows
 
 Row = TypeVar("Row")
+
+_TEXT, _TEXTS = "readable_text({name}::text)", "readable_texts({name}::text[])"
+_READABLE: dict[object, str] = {str: _TEXT, str | None: _TEXT, tuple[str, ...]: _TEXTS}
 
 
 def stream_tables(connection: Connection) -> tuple[StreamTableStatus, ...]:
@@ -250,9 +253,10 @@ def _rows(
 
     With `only`, return only the rows in which that column is true; with `limit`, only so many.
     """
+    read: list[sql.Composable] = [_read(connection, each) for each in fields(row_type)]  # type: ignore[arg-type]
     query = filled(
         "SELECT {names} FROM {call} AS r WHERE {only} {order} LIMIT {limit}",
-        names=_listed(field.name for field in fields(row_type)),  # type: ignore[arg-type]
+        names=sql.SQL(", ").join(read),
         call=call,
         only=sql.Identifier(only) if only else "true",
         order=filled("ORDER BY {names}", names=_listed(order_by)) if order_by else "",
@@ -260,6 +264,14 @@ def _rows(
     )
     with translate_errors():
         return Rows(row_type(*map(_frozen, row)) for row in connection.execute(query))
+
+
+def _read(connection: Connection, column: Field[object]) -> sql.Composed:
+    """Read a column; in a database whose texts may be any bytes, one that is text without what is no UTF-8."""
+    name = sql.Identifier(column.name)
+    if (readable := _READABLE.get(column.type)) and has_any_bytes(connection):
+        return filled(f"pgtrickle_private.{readable} AS {{name}}", name=name)
+    return filled("{name}", name=name)
 
 
 def _listed(names: Iterable[str]) -> sql.Composed:

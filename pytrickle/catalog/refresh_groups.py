@@ -3,15 +3,16 @@
 from dataclasses import dataclass
 
 import psycopg
-from sqlalchemy import BigInteger, cast, select
+from sqlalchemy import BigInteger, cast, func, select
 from sqlalchemy.dialects.postgresql import ARRAY, OID
 
 from pytrickle.catalog.tables import refresh_groups as groups
 from pytrickle.database.statement import statement
 
+readable = func.pgtrickle_private.readable_text(groups.c.group_name)
 REFRESH_GROUPS = statement(
     select(
-        groups.c.group_name,
+        readable,
         cast(cast(groups.c.members, ARRAY(OID)), ARRAY(BigInteger)),
         groups.c.isolation == "repeatable_read",
     ).order_by(groups.c.group_id)

@@ -28,7 +28,9 @@ LISTEN_FOR = 1.0
 LONGEST_PAUSE = 300.0
 # Whoever names an address for the first time is not told of what happened long before.
 PENDING = """
-SELECT alert_id, kind, subject, group_name AS "group", since, sentence, opening_posted_at IS NOT NULL AS resolved,
+SELECT alert_id, pgtrickle_private.readable_text(kind) AS kind, pgtrickle_private.readable_text(subject) AS subject,
+    pgtrickle_private.readable_text(group_name) AS "group", since,
+    pgtrickle_private.readable_text(sentence) AS sentence, opening_posted_at IS NOT NULL AS resolved,
     closed_at
 FROM pgtrickle.pgt_alerts
 WHERE opening_posted_at IS NULL AND opened_at > now() - interval '1 day'

@@ -23,8 +23,12 @@ CAUSES = {
 _KNOWN = text(
     "SELECT COALESCE(pg_catalog.pg_get_function_result(pg_catalog.to_regprocedure('pgtrickle.freshness()'))"
     " LIKE '%waiting_for_watermark%', false)"
+    " AND pg_catalog.to_regprocedure('pgtrickle_private.readable_text(text)') IS NOT NULL"
 )
-_ALL = text(f"SELECT stream_table, status, lag, reason, {', '.join(CAUSES)} FROM pgtrickle.freshness()")
+_ALL = text(
+    "SELECT pgtrickle_private.readable_text(stream_table), status, lag, pgtrickle_private.readable_text(reason),"
+    f" {', '.join(CAUSES)} FROM pgtrickle.freshness()"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,11 @@ def _set(connection: psycopg.Connection, *, directly: bool) -> bool:
     return cursor.rowcount == 1
 
 
+def has_any_bytes(connection: psycopg.Connection) -> bool:
+    """Whether texts of the database may have bytes that are no UTF-8, which the server then refuses to send."""
+    return connection.info.parameter_status("server_encoding") == "SQL_ASCII"
+
+
 def refuse_standby(connection: psycopg.Connection) -> None:
     """Raise ReadOnly, which is retryable here, where the server is a standby: it may be promoted, or fail over."""
     if not _in_recovery(connection):

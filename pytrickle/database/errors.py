@@ -111,7 +111,9 @@ def translated(error: psycopg.Error) -> PytrickleError:
     if kind is errors.NotInstalled:
         return errors.NotInstalled("This database has no pytrickle catalog.", sqlstate=error.sqlstate)
     if error.sqlstate in _NO_UTF8:
-        hint = hint or "Text is read as UTF-8. Correct the rows, names or queries of which some bytes are no UTF-8."
+        hint = hint or (
+            "Text is read as UTF-8. Correct the rows, names, queries or messages of which some bytes are no UTF-8."
+        )
     if error.sqlstate is None:
         hint = _of_the_driver(error, message)
     ours = kind(message, hint=hint, sqlstate=error.sqlstate)

@@ -9,8 +9,8 @@ import psycopg
 from psycopg import sql
 
 from pytrickle.catalog.install import verify
-from pytrickle.database import filled, translate_errors, trusted
-from pytrickle.errors import InsufficientPrivilege, LockTimeout, PytrickleError
+from pytrickle.database import filled, has_any_bytes, translate_errors, trusted
+from pytrickle.errors import CatalogError, InsufficientPrivilege, LockTimeout, PytrickleError
 
 Broken = Mapping[int, PytrickleError]
 Statement = sql.SQL | sql.Composed
@@ -52,9 +52,14 @@ DROPPED = trusted(
 # A name that is not right keeps nothing from being refreshed.
 MISNAMED = trusted("SELECT m.pgt_id, ARRAY[0], %(asked)s IS NOT NULL FROM pgtrickle_private.misnamed() AS m")
 LACKING = """
-SELECT t.pgt_id, r.sentence, r.remedy
+SELECT t.pgt_id, pgtrickle_private.readable_text(r.sentence), pgtrickle_private.readable_text(r.remedy)
 FROM pgtrickle.pgt_stream_tables AS t, pgtrickle_private.missing_right(t.pgt_id) AS r
 WHERE r.sentence IS NOT NULL
+"""
+UNREADABLE = """
+SELECT t.pgt_id, pgtrickle_private.readable_text(format('%I.%I', t.pgt_schema, t.pgt_name)), u.sentence
+FROM pgtrickle.pgt_stream_tables AS t, pgtrickle_private.unreadable_of(t) AS u (sentence)
+WHERE u.sentence IS NOT NULL
 """
 UNJUDGED = trusted("""
 SELECT source_relid::oid::bigint, ARRAY[0], %(asked)s
@@ -103,6 +108,8 @@ class Health:
         mended |= _mend(connection, MISNAMED, "SELECT pgtrickle_private.take_name(%s)", {}, asked)
         mended |= self._judge(connection)
         broken |= _lacking(connection)
+        if has_any_bytes(connection):
+            broken |= _unreadable(connection)
         # What was mended or stays broken is looked into once more.
         self.fingerprint = None if mended or broken else found
         return broken
@@ -122,6 +129,14 @@ def _lacking(connection: psycopg.Connection) -> dict[int, PytrickleError]:
     with translate_errors():
         rows = connection.execute(LACKING).fetchall()
     return {pgt_id: InsufficientPrivilege(sentence, remedy, sqlstate="42501") for pgt_id, sentence, remedy in rows}
+
+
+def _unreadable(connection: psycopg.Connection) -> dict[int, PytrickleError]:
+    """Return the stream tables of which names or queries came to have bytes that are no UTF-8."""
+    with translate_errors():
+        rows = connection.execute(UNREADABLE).fetchall()
+    hint = "Rename it: the refresher reads all names and queries as UTF-8."
+    return {pgt_id: CatalogError(f"{name} cannot be refreshed: {what}.", hint) for pgt_id, name, what in rows}
 
 
 def _mend(

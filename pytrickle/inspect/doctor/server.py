@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
+from pytrickle.catalog.read_reports import problems
 from pytrickle.database import connect, filled, jdbc_target, translate_errors, trusted
 from pytrickle.inspect.doctor.check import Check, ok, problem
 
@@ -15,7 +16,10 @@ OLDEST_SERVER = 15
 # A refresh holds its snapshot, its writer, the catalog's pool and a listener, and Spark reads in parallel besides.
 CONNECTIONS_NEEDED = 10
 
-DROPPED = "SELECT name, group_name FROM pgtrickle_private.dropped_sources() ORDER BY name, group_name"
+DROPPED = """
+SELECT pgtrickle_private.readable_text(name), pgtrickle_private.readable_text(group_name)
+FROM pgtrickle_private.dropped_sources() ORDER BY name, group_name
+"""
 
 Connection = psycopg.Connection[Any]
 
@@ -78,7 +82,7 @@ def check_stream_tables(connection: Connection) -> Check:
     """Check that no stream table has lost what it needs, or waits for a tick to be computed anew."""
     if not _value(connection, "SELECT to_regprocedure('pgtrickle.problems()') IS NOT NULL"):
         return ok("stream tables", "none yet")
-    found = connection.execute("SELECT stream_table, problem, remedy FROM pgtrickle.problems()").fetchall()
+    found = [(row.stream_table, row.problem, row.remedy) for row in problems(connection)]
     if not found:
         return ok("stream tables", "none has lost what it needs")
     remedies = dict.fromkeys(remedy for _, _, remedy in found if remedy)

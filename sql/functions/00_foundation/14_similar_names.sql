@@ -9,14 +9,14 @@ COMMENT ON FUNCTION pgtrickle_private.pairs_of(text) IS
     'The pairs of letters that follow each other in a name, its begin and its end included.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.did_you_mean(name text, known text[]) RETURNS text
-    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH wanted AS (SELECT pairs_of(lower(left(name, 200))) AS pairs),
     compared AS (
         SELECT k, 2.0 * (SELECT count(*) FROM unnest(pairs_of(k)) AS p WHERE p = ANY (w.pairs))
             / NULLIF(cardinality(w.pairs) + cardinality(pairs_of(k)), 0) AS likeness
         FROM unnest(known) AS k, wanted AS w
-        WHERE abs(length(k) - length(name)) <= 3 AND k <> name
+        WHERE abs(length(k) - length(name)) <= 3 AND k <> name AND readable_text(k) = k
         LIMIT 1000)
     SELECT COALESCE((SELECT format('Did you mean %s? ', k) FROM compared WHERE likeness >= 0.5
                      ORDER BY likeness DESC, k LIMIT 1), '')

@@ -6,7 +6,8 @@ AS $$
 BEGIN
     -- A transaction that notified somebody cannot be prepared.
     IF COALESCE(lower(current_setting('pgtrickle.notify', true)), '') NOT IN ('off', 'false', 'no', '0') THEN
-        PERFORM pg_notify(channel, payload::text);
+        -- Bytes that are no text would end the sessions that listen.
+        PERFORM pg_notify(channel, readable_text(payload::text));
     END IF;
 END
 $$;
@@ -43,7 +44,7 @@ BEGIN
     IF notify_form() <> 'own'
         AND COALESCE(lower(current_setting('pgtrickle.notify', true)), '') NOT IN ('off', 'false', 'no', '0')
         AND COALESCE(lower(foreign_setting('connection_pooler_mode')), 'off') <> 'transaction' THEN
-        PERFORM pg_notify(channel, payload);
+        PERFORM pg_notify(channel, readable_text(payload));
     END IF;
 END
 $$;

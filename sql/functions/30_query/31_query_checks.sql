@@ -79,6 +79,29 @@ COMMENT ON FUNCTION pgtrickle_private.check_source_rights(regclass) IS
     'the current role; '
     '0A000 where row-level security would hide rows from one of these roles.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.unreadable_part(view regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF getdatabaseencoding() <> 'SQL_ASCII' THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        SELECT format('%s has bytes that are no UTF-8: %s', p.what, left(readable_text(p.value), 200))
+        FROM (SELECT 'the name of what it reads' AS what, qualified_name(s.source_relid) AS value, 1 AS rank
+              FROM query_sources(view) AS s
+              UNION ALL
+              SELECT 'a column of ' || readable_text(qualified_name(s.source_relid)), quote_ident(a.attname), 2
+              FROM query_sources(view) AS s JOIN pg_attribute AS a
+                  ON a.attrelid = s.source_relid AND a.attnum > 0 AND NOT a.attisdropped
+              UNION ALL
+              SELECT 'the defining query', pg_get_viewdef(b.relid), 3 FROM views_below(view) AS b(relid)) AS p
+        WHERE readable_text(p.value) <> p.value ORDER BY p.rank, p.value LIMIT 1);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.unreadable_part(regclass) IS
+    'What of a query, or of the names of what it reads, has bytes that are no UTF-8, as a sentence; NULL if nothing.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.check_query(view regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

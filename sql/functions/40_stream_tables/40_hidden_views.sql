@@ -80,6 +80,7 @@ BEGIN
     IF name IS NULL THEN
         PERFORM refuse_value('name', NULL, 'Give the stream table a name.');
     END IF;
+    PERFORM refuse_unreadable('the name', name);
     BEGIN
         parts := parse_ident(name);
     EXCEPTION WHEN invalid_parameter_value THEN
@@ -226,6 +227,7 @@ DECLARE
     body text := query;
     shorter text;
 BEGIN
+    PERFORM refuse_unreadable('the defining query', query);
     LOOP
         BEGIN
             PERFORM create_view_of(query, body, view_name, search_path);
@@ -238,6 +240,7 @@ BEGIN
             body := shorter;
         END;
     END LOOP;
+    PERFORM refuse_unreadable(unreadable_part(view_name::regclass));
     PERFORM refuse_misprinted(view_name::regclass);
     EXECUTE format('COMMENT ON VIEW %s IS %L', view_name, 'Defining query of stream table number ' || pgt_id);
     PERFORM hand_over(view_name::regclass);

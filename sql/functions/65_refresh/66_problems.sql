@@ -12,6 +12,20 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.lost_sources(bigint) IS
     'The names of those sources of a stream table that no longer exist, or NULL.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.unreadable_of(stream_table pgtrickle.pgt_stream_tables) RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    name CONSTANT text := qualified_name(stream_table.pgt_relid);
+BEGIN
+    RETURN CASE WHEN readable_text(name) <> name
+        THEN format('its name has bytes that are no UTF-8: %s', readable_text(name))
+        ELSE unreadable_part(stream_table.view_relid) END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.unreadable_of(pgtrickle.pgt_stream_tables) IS
+    'What of a stream table has bytes that are no UTF-8, as a sentence, or NULL: it may have been renamed since.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.lasting_problem(stream_table pgtrickle.pgt_stream_tables) RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -23,11 +37,13 @@ BEGIN
         WHEN lost IS NOT NULL THEN format('it reads %s, which was dropped', lost)
         WHEN NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = stream_table.view_relid)
             THEN 'its defining query was dropped by DROP ... CASCADE'
+        ELSE unreadable_of(stream_table)
     END;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.lasting_problem(pgtrickle.pgt_stream_tables) IS
-    'What a stream table lost without which it can never be refreshed again, or NULL.';
+    'What a stream table lost without which it can never be refreshed again, or what it is called that cannot be read; '
+    'or NULL.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.incident_remedy(kind text, subject text) RETURNS text
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -79,6 +95,7 @@ BEGIN
         CASE
             WHEN t.pgt_id IN (SELECT p.pgt_id FROM plainly_dropped() AS p)
             THEN 'The next tick removes what is left of it.'
+            WHEN l.problem = unreadable_of(t) THEN 'Rename it: the refresher reads all names and queries as UTF-8.'
             WHEN l.problem IS NOT NULL THEN CASE
                 WHEN EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.pgt_relid) THEN format(
                     'Once what it reads is there again, SELECT pgtrickle.alter_stream_table(%L, query => ...) gives it '

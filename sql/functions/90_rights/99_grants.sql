@@ -114,6 +114,7 @@ AS $$
         -- What these call with the rights of their caller: it tells nothing that is not told to everybody.
         'pgtrickle_private.catalog_owner()',
         'pgtrickle_private.qualified_name(regclass)',
+        'pgtrickle_private.readable_text(text)', 'pgtrickle_private.readable_texts(text[])',
         'pgtrickle.problems()',
         'pgtrickle.running()',
         'pgtrickle_private.pairs_of(text)',
