@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from pytrickle.catalog.restored import refuse_half_restored
 from pytrickle.database import filled, translate_errors
 from pytrickle.errors import (
     CatalogError,
@@ -157,7 +158,7 @@ def grants(connection: psycopg.Connection) -> tuple[str, ...]:
 def verify(connection: psycopg.Connection) -> None:
     """Check that the catalog is the one this package was written for.
 
-    Raises NotInstalled, or CatalogVersionMismatch with the remedy.
+    Raises NotInstalled, RestoreUnderWay, or CatalogVersionMismatch with the remedy.
     """
     with translate_errors():
         applied = _applied(connection)
@@ -242,16 +243,13 @@ def _locked(connection: psycopg.Connection, error: SerializationFailure) -> Migr
 def _applied(connection: psycopg.Connection) -> dict[int, str] | None:
     """Return the checksum of each applied script by version, or None where there is no catalog.
 
-    Raise NotInstalled for one without rows: nothing says of which version its tables and functions are.
+    Raise NotInstalled for one without rows: nothing says of which version its tables and functions are. Raise
+    RestoreUnderWay for one that is not there completely yet.
     """
     if not _is_installed(connection):
         return None
     applied: dict[int, str] = dict(connection.execute(_CHECKSUMS).fetchall())
-    if not applied:
-        raise NotInstalled(
-            "The pytrickle catalog of this database was restored without its rows, as pg_dump --schema-only writes it.",
-            "Run pytrickle uninstall, which leaves stream tables behind as plain tables, then pytrickle install.",
-        )
+    refuse_half_restored(connection, has_rows=bool(applied))
     return applied
 
 

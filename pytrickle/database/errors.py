@@ -21,6 +21,7 @@ _BY_CONSTRAINT: dict[str, type[PytrickleError]] = {
     "not_differentiable": errors.NotDifferentiable,
     "not_fresh": errors.NotFresh,
     "not_retained": errors.NotRetained,
+    "restore_under_way": errors.RestoreUnderWay,
     "unknown_stream_table": errors.UnknownStreamTable,
     "unknown_watermark_group": errors.UnknownWatermarkGroup,
     "wait_timeout": errors.WaitTimeout,

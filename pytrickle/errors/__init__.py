@@ -17,7 +17,7 @@ A gated stream table is an answer, not an error.
     │   └── SparkFailed
     │       └── EvaluationFailed, SparkOutOfMemory, SparkTooNarrow, SparkCannotConnect*, SparkLost*
     ├── NotYet*                 the data will come, or the hint says what keeps it
-    │   └── NotFresh*, WaitTimeout*
+    │   └── NotFresh*, WaitTimeout*, RestoreUnderWay*
     ├── Defect                  report it
     └── DatabaseError           look at the server
         ├── ConnectionLost*, Canceled*, StatementTimeout, ReadOnly
@@ -60,6 +60,7 @@ from pytrickle.errors.refreshes import (
     NotYet,
     RefreshConflict,
     RefreshError,
+    RestoreUnderWay,
     SparkCannotConnect,
     SparkFailed,
     SparkLost,
@@ -122,6 +123,7 @@ __all__ = [
     "ReadOnly",
     "RefreshConflict",
     "RefreshError",
+    "RestoreUnderWay",
     "SerializationFailure",
     "ServerExhausted",
     "SparkCannotConnect",

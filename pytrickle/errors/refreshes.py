@@ -99,6 +99,12 @@ class WaitTimeout(NotYet):
     default_hint = "pytrickle status shows where its sources stand; pytrickle run must be running."
 
 
+class RestoreUnderWay(NotYet):
+    """The database is being restored: some of the catalog is not there yet."""
+
+    default_hint = "It goes on by itself once the restore is done."
+
+
 class Defect(PytrickleError):
     """pytrickle itself failed; its log has the traceback."""
 

@@ -16,7 +16,7 @@ Broken = Mapping[int, PytrickleError]
 Statement = sql.SQL | sql.Composed
 
 LOOK = """
-SELECT pgtrickle.adopt_cluster(), pgtrickle_private.catalog_fingerprint(),
+SELECT pgtrickle_private.adopt_restored(), pgtrickle_private.catalog_fingerprint(),
     (SELECT string_agg(concat(v.version, ' ', v.checksum), ',' ORDER BY v.version)
         FROM pgtrickle.pgt_schema_version AS v)
 """
@@ -88,16 +88,16 @@ class Health:
 
         Return what could not be, by the numbers of the stream tables that must not be refreshed until it is. What
         concerns only stream tables that ticks leave alone now is not set right unless somebody `asked`.
-        Raise CatalogVersionMismatch where the catalog was upgraded meanwhile.
+        Raise CatalogVersionMismatch where the catalog was upgraded meanwhile, RestoreUnderWay where it is not there
+        completely yet.
         """
         with translate_errors():
             row = connection.execute(LOOK, prepare=True).fetchone()
         found, version = (str(row[1]), str(row[2])) if row else (None, None)
-        if version != self.version:
-            verify(connection)
-            self.version = version
-        if found is not None and found == self.fingerprint:
+        if version == self.version and found is not None and found == self.fingerprint:
             return {}
+        verify(connection)
+        self.version = version
         broken: dict[int, PytrickleError] = {}
         mended = _mend(connection, DROPPED, "SELECT pgtrickle_private.remove_dropped(%s)", broken, asked)
         mended |= _mend(connection, CHANGED, "SELECT pgtrickle_private.adopt_definition(%s)", broken, asked)

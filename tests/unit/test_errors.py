@@ -40,7 +40,7 @@ def test_only_conflicts_outages_and_what_is_yet_to_come_are_retryable() -> None:
     retryable = {kind for kind in _every_error() if kind("it failed").retryable}
     starred = set(re.findall(r"(\w+)\*", errors.__doc__ or ""))
     assert {kind.__name__ for kind in retryable} == starred
-    yet_to_come = {errors.NotYet, errors.NotFresh, errors.WaitTimeout}
+    yet_to_come = {errors.NotYet, errors.NotFresh, errors.WaitTimeout, errors.RestoreUnderWay}
     outages = {errors.ConnectionLost, errors.SparkCannotConnect, errors.SparkLost}
     conflicts = {errors.RefreshConflict, errors.SerializationFailure, errors.LockTimeout}
     server = {errors.Canceled, errors.ServerExhausted, errors.DiskFull}

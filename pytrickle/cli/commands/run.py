@@ -6,10 +6,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from logging import getLogger
 from threading import Timer
+from time import sleep
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +26,7 @@ from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.service import Service, serving
 from pytrickle.cli.show import render
 from pytrickle.cli.webhook import posting
-from pytrickle.errors import PytrickleError
+from pytrickle.errors import PytrickleError, RestoreUnderWay
 
 if TYPE_CHECKING:
     from pytrickle.client.client import Client
@@ -36,6 +37,7 @@ log = getLogger("pytrickle.run")
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 GRACE = 3.0
+LOOK_EVERY = 1.0
 STOPPED = "Stopped; a refresh that was under way has changed nothing unless it had committed."
 # They tell of results, which --json prints to stdout.
 RESULTS = "pytrickle.refresh"
@@ -102,7 +104,7 @@ def run(
     results = [RESULTS] if invocation.as_json else []
     with logged(form, log_level, *results), serving() as service, _failing_in_one_line():  # noqa: SIM117
         with (
-            invocation.client(engine=engine) as client,
+            _restored_client(invocation, engine) as client,
             observed(client, service, wanted) as observer,
             posting(invocation.dsn, webhook_url, insecure=webhook_insecure) as webhook,
             _stopped_by_signals(client.stop, service) as listen,
@@ -123,6 +125,23 @@ def _refresh_until_stopped(
         on_beat=service.beat,
         statistics_every=statistics_every,
     )
+
+
+@contextmanager
+def _restored_client(invocation: Invocation, engine: Engine) -> Iterator[Client]:
+    """Open a client for the length of the block, as soon as a restore of the database that is under way is done."""
+    told = ""
+    with ExitStack() as opened:
+        while True:
+            try:
+                client = opened.enter_context(invocation.client(engine=engine))
+                break
+            except RestoreUnderWay as error:
+                if str(error) != told:
+                    log.warning("%s %s", error, error.hint)
+                told = str(error)
+                sleep(LOOK_EVERY)
+        yield client
 
 
 @contextmanager

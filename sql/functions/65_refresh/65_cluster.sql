@@ -65,6 +65,45 @@ COMMENT ON FUNCTION pgtrickle.adopt_cluster() IS
     'Watermarks stay, but hold_back needs each source to advance once more. Returns the number of stream tables '
     'adopted, 0 where nothing was to do.';
 
+-- Sources are captured anew, which pg_restore must not meet halfway. It writes keys and triggers last, in any order where
+-- it works in parallel; who it is not may not be told what other sessions do.
+CREATE OR REPLACE FUNCTION pgtrickle_private.not_restored_yet() RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT COALESCE(
+        (SELECT format('it lacks the keys of pgtrickle.%I', c.relname) FROM pg_class AS c
+         WHERE c.relnamespace = 'pgtrickle'::regnamespace AND c.relkind = 'r'
+             AND c.relname NOT IN ('pgt_leader', 'pgt_refresh_secret', 'pgt_capture_gaps')
+             AND NOT EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisprimary)
+         ORDER BY c.relname LIMIT 1),
+        (SELECT format('it lacks the triggers that call %s', p.oid::regprocedure) FROM pg_proc AS p
+         WHERE p.pronamespace = 'pgtrickle_changes'::regnamespace AND p.prorettype = 'trigger'::regtype
+             AND NOT EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgfoid = p.oid)
+         ORDER BY p.proname LIMIT 1),
+        (SELECT format('pg_restore is at work in process %s', min(a.pid)) FROM pg_stat_activity AS a
+         WHERE a.application_name = 'pg_restore' AND a.datname = current_database() HAVING count(*) > 0))
+$$;
+COMMENT ON FUNCTION pgtrickle_private.not_restored_yet() IS
+    'What a restored database still lacks before it may be adopted, as a sentence, or NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.adopt_restored() RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    lacking CONSTANT text := CASE WHEN restored() IS NOT NULL THEN not_restored_yet() END;
+BEGIN
+    IF lacking IS NOT NULL THEN
+        RAISE EXCEPTION 'The database is not restored completely yet: %.', lacking
+            USING ERRCODE = '55000', CONSTRAINT = 'restore_under_way',
+                  HINT = 'It goes on by itself once the restore is done. If the restore has ended, SELECT '
+                      'pgtrickle.adopt_cluster() goes on with what is there.';
+    END IF;
+    RETURN adopt_cluster();
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.adopt_restored() IS
+    'Does what adopt_cluster() does once a restored database is complete; error 55000 until then.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.drop_foreign_capture() RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET client_min_messages = warning
