@@ -60,7 +60,7 @@ INNER_FUNCTIONS = {
     *("as_of_query", "cut_of_version", "check_not_rewritten", "check_group_at"),
     *("check_version", "check_same_buffer", "newest_version", "version_at", "version_ranges", "typed_changes_query"),
     *("pairs_of", "did_you_mean", "known_stream_tables", "known_groups", "known_tables"),
-    *("readable_text", "readable_texts"),
+    *("readable_text", "readable_texts", "checked_format"),
     "refuse_unknown_group",
 }
 FOR_ONE_SOURCE = {

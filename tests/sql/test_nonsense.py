@@ -45,3 +45,59 @@ def test_reports_may_have_no_rows_or_all(db: Database) -> None:
             for report in ("alerts", "refresh_history", "refresh_timeline", "late_rows", "late_changes"):
                 found = connection.execute(f"SELECT * FROM pgtrickle.{report}(max_rows => {limit})".encode())
                 assert isinstance(found, psycopg.Cursor) and found.fetchall() == []
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence", "hint"),
+    [
+        ("explain_dag('nope')", "'nope' is not a valid format", "Use mermaid or dot."),
+        ("explain_dag(NULL)", "format must not be NULL", "Use mermaid or dot."),
+        ("subscribe('', 'told')", "stream_table", "Name a stream table."),
+        ("subscribe(repeat('x', 1000), 'told')", "stream_table", "Name a stream table."),
+        ("claim_sink_batch('orders', 's', '', 0)", "query_id", "checkpoint"),
+        ("claim_sink_batch('orders', 's', 'q', 0, -1)", "'-1' is not a valid row_count", "staged_rows"),
+        ("claim_sink_batch('orders', 's', 'q', 0, 1, 'NaN')", "'NaN' is not a valid row_digest", "staged_rows"),
+        ("claim_sink_batch('orders', ' ', 'q', 0)", "sink", "Give the sink a name."),
+        ("create_sink_staging('orders', 's', NULL)", "columns must not be NULL", "Name columns of public.orders."),
+        ("create_sink_staging('orders', 's', '{}')", "'{}' is not a valid columns", "Name columns of public.orders."),
+        ("create_sink_staging('orders', 's', '{NULL}')", "is not a valid columns", "Name columns of public.orders."),
+        ("staged_rows('nope')", "'nope' is not a valid staging", "create_sink_staging"),
+        ("staged_rows(NULL)", "staging must not be NULL", "create_sink_staging"),
+        ("create_feed('f', 'pg_temp.passing')", "is not a valid relation", "temporary"),
+        ("create_feed(' ', 'orders')", "' ' is not a valid name", "Give the feed a name."),
+        ("create_feed('f', 'orders', owner => NULL)", "owner must not be NULL", "Name the role"),
+        ("set_alert_limits('orders_pkey')", "'orders_pkey' is not a valid source", "a table that a loader fills"),
+        ("set_alert_limits('pg_catalog.pg_class')", "is not a valid source", "a table that a loader fills"),
+        ("advance_watermark('pg_catalog.pg_class', now())", "not a table that a loader fills", "a table of your own"),
+        ("advance_batch('pgtrickle.pgt_watermarks', 5)", "not a table that a loader fills", "a table of your own"),
+        ("gate_source('pg_catalog.pg_class')", "not a table that a loader fills", "a table of your own"),
+        ("drop_stream_table('copied', NULL)", "cascade must not be NULL", "Use true or false."),
+    ],
+)
+def test_nothing_is_kept_of_what_means_nothing(db: Database, call: str, sentence: str, hint: str) -> None:
+    db.execute("CREATE TABLE orders (id integer PRIMARY KEY)")
+    db.execute("SELECT pgtrickle.create_stream_table('copied', 'SELECT id FROM orders')")
+    with db.connect() as caller:
+        caller.execute("CREATE TEMPORARY TABLE passing (id integer PRIMARY KEY)")
+        with pytest.raises(InvalidArgument, match=sentence) as failure, translate_errors():
+            caller.execute(f"SELECT * FROM pgtrickle.{call}".encode())
+    assert hint in str(failure.value.hint)
+    for table in ("subscriptions", "sink_batches", "feeds", "alert_limits", "watermarks", "source_gates"):
+        assert db.value(f"SELECT count(*) FROM pgtrickle.pgt_{table}") == 0
+
+
+def test_who_subscribes_to_what_is_not_there_yet_is_told(db: Database) -> None:
+    said: list[str] = []
+    with db.connect() as caller:
+        caller.add_notice_handler(lambda notice: said.append(f"{notice.message_primary}. {notice.message_hint}"))
+        caller.execute("SELECT pgtrickle.subscribe('nope', 'told')")
+    (sentence,) = said
+    assert sentence.startswith("there is no stream table 'nope' yet. The channel is told of its refreshes once it is")
+
+
+def test_a_schedule_longer_than_any_can_be_harms_no_report(db: Database) -> None:
+    db.execute("CREATE TABLE orders (id integer)")
+    db.execute("SELECT pgtrickle.create_stream_table('copied', 'SELECT id FROM orders', schedule => '178000000 years')")
+    db.execute("SELECT pgtrickle.alter_stream_table('copied', tier => 'cold')")
+    for report in ("pgt_status", "freshness", "dag", "health_check", "sla_summary"):
+        assert db.execute(f"SELECT * FROM pgtrickle.{report}()"), report

@@ -93,7 +93,9 @@ AS $$
 DECLARE
     id CONSTANT bigint := stream_table_id(name, search_path);
 BEGIN
-    IF NOT cascade THEN
+    IF cascade IS NULL THEN
+        PERFORM refuse_value('cascade', NULL, 'Use true or false.');
+    ELSIF NOT cascade THEN
         PERFORM refuse_dependents(id);
     END IF;
     IF current_setting('lock_timeout')::interval = '0' THEN

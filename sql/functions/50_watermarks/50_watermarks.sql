@@ -1,10 +1,23 @@
 -- Watermarks: a loader says through which event time, or which batch, its source is complete.
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.is_of_the_system(relation regclass) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+                   WHERE c.oid = relation AND n.nspname IN ('pg_catalog', 'pg_toast', 'information_schema',
+                       'pgtrickle', 'pgtrickle_changes', 'pgtrickle_private', 'pgtrickle_sinks', 'pgtrickle_state'));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.is_of_the_system(regclass) IS
+    'Whether a relation is a catalog of PostgreSQL''s or of pytrickle''s own.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.check_loader(caller name, source regclass, action text) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    kind "char" := (SELECT CASE relpersistence WHEN 't' THEN 't' ELSE relkind END FROM pg_class WHERE oid = source);
+    kind "char" := (SELECT CASE WHEN relpersistence = 't' THEN 't' WHEN is_of_the_system(oid) THEN 's' ELSE relkind END
+                    FROM pg_class WHERE oid = source);
 BEGIN
     IF source IS NULL THEN
         PERFORM refuse_value('source', NULL, 'Give a table that a loader fills.');
@@ -15,6 +28,7 @@ BEGIN
         RAISE EXCEPTION '% is not a table that a loader fills', source
             USING ERRCODE = '42809', CONSTRAINT = 'invalid_argument',
                   HINT = CASE kind WHEN 't' THEN 'A temporary table is gone with its session: name an ordinary one.'
+                      WHEN 's' THEN 'It is kept by the system itself: name a table of your own.'
                       ELSE 'Name the tables that it reads.' END;
     ELSIF NOT (has_table_privilege(caller, source, 'INSERT')
                OR EXISTS (SELECT FROM pgt_loaders AS l WHERE l.source_relid = source

@@ -30,7 +30,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.sink_number(caller name, source reg
 AS $$
 BEGIN
     PERFORM check_sink(caller, source, sink);
-    IF sink IS NULL OR sink = '' THEN
+    IF COALESCE(btrim(sink), '') = '' THEN
         PERFORM refuse_value('sink', sink, 'Give the sink a name.');
     END IF;
     PERFORM check_length('sink', sink);
@@ -58,7 +58,9 @@ DECLARE
                          AND NOT EXISTS (SELECT FROM pg_attribute AS a WHERE a.attrelid = source AND a.attname = c.name
                          AND a.attnum > 0 AND NOT a.attisdropped));
 BEGIN
-    IF unknown IS NOT NULL THEN
+    IF array_ndims(columns) IS DISTINCT FROM 1 OR array_position(columns, NULL) IS NOT NULL THEN
+        PERFORM refuse_value('columns', columns::text, format('Name columns of %s.', qualified_name(source)));
+    ELSIF unknown IS NOT NULL THEN
         PERFORM refuse_value('column', unknown, format('%s has no such column.', qualified_name(source)));
     END IF;
     -- Types alone: what else the source asks of its rows is checked where they enter it. The source need not keep of
@@ -118,6 +120,10 @@ AS $$
 DECLARE
     counting CONSTANT text := 'SELECT count(*), COALESCE(sum(%s), 0) FROM pgtrickle_sinks.%I AS s';
 BEGIN
+    IF NOT EXISTS (SELECT FROM pg_class AS c WHERE c.relname = staging
+        AND c.relnamespace = 'pgtrickle_sinks'::regnamespace) THEN
+        PERFORM refuse_value('staging', staging, 'Give the name that create_sink_staging() returned.');
+    END IF;
     EXECUTE format(counting, 'hash_record_extended(s, 0)', staging) INTO row_count, row_digest;
 EXCEPTION
     -- Some types have no hash, such as json; by their text it takes longer.
@@ -169,6 +175,12 @@ DECLARE
 BEGIN
     IF next.batch_id IS NULL OR next.batch_id < 0 THEN
         PERFORM refuse_value('batch_id', next.batch_id::text, 'Batches are numbered from 0.');
+    ELSIF next.query_id = '' THEN
+        PERFORM refuse_value('query_id', next.query_id, 'Give the id of the streaming query: its checkpoint has it.');
+    ELSIF next.row_count < 0 THEN
+        PERFORM refuse_value('row_count', next.row_count::text, 'Give what staged_rows() counted, or NULL.');
+    ELSIF next.row_digest IN ('NaN', 'Infinity', '-Infinity') THEN
+        PERFORM refuse_value('row_digest', next.row_digest::text, 'Give what staged_rows() summed up, or NULL.');
     END IF;
     PERFORM check_length('query_id', next.query_id);
     SELECT s.* INTO last FROM pgt_sink_batches AS s WHERE s.sink_id = number FOR UPDATE;

@@ -65,8 +65,8 @@ COMMENT ON FUNCTION pgtrickle.adopt_cluster() IS
     'Watermarks stay, but hold_back needs each source to advance once more. Returns the number of stream tables '
     'adopted, 0 where nothing was to do.';
 
--- Sources are captured anew, which pg_restore must not meet halfway. It writes keys and triggers last, in any order where
--- it works in parallel; who it is not may not be told what other sessions do.
+-- Sources are captured anew, which pg_restore must not meet halfway. It writes keys and triggers last, in any order
+-- where it works in parallel. Not every role may see what other sessions do.
 CREATE OR REPLACE FUNCTION pgtrickle_private.not_restored_yet() RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

@@ -6,8 +6,16 @@ AS $$
 BEGIN
     IF (length(channel) BETWEEN 1 AND 63) IS NOT TRUE THEN
         PERFORM refuse_value('channel', channel, 'Use a name of 1 to 63 characters.');
-    ELSIF stream_table IS NULL THEN
-        PERFORM refuse_value('stream_table', NULL, 'Name a stream table.');
+    ELSIF COALESCE(btrim(stream_table), '') = '' OR octet_length(stream_table) > 255 THEN
+        PERFORM refuse_value('stream_table', left(stream_table, 300), 'Name a stream table.');
+    END IF;
+    IF NOT EXISTS (SELECT FROM pgt_stream_tables AS t WHERE subscribe.stream_table IN (t.pgt_name,
+        t.pgt_schema || '.' || t.pgt_name, format('%I', t.pgt_name), format('%I.%I', t.pgt_schema, t.pgt_name)))
+    THEN
+        RAISE WARNING 'there is no stream table % yet', quote_literal(stream_table)
+            USING CONSTRAINT = 'unknown_stream_table',
+                HINT = did_you_mean(stream_table, known_stream_tables(stream_table LIKE '%.%'))
+                    || 'The channel is told of its refreshes once it is there; unsubscribe() ends that.';
     END IF;
     INSERT INTO pgt_subscriptions (stream_table, channel) VALUES (stream_table, channel) ON CONFLICT DO NOTHING;
 END

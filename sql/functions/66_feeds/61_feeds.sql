@@ -38,10 +38,15 @@ AS $$
 DECLARE
     obstacle CONSTANT text := capture_obstacle(relation);
 BEGIN
-    IF COALESCE(name, '') = '' THEN
+    IF COALESCE(btrim(name), '') = '' THEN
         PERFORM refuse_value('name', name, 'Give the feed a name.');
+    ELSIF owner IS NULL THEN
+        PERFORM refuse_value('owner', NULL, 'Name the role that reads the feed.');
     ELSIF relation IS NULL OR NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation) THEN
         PERFORM refuse_value('relation', relation::text, 'Name a table or stream table.');
+    ELSIF (SELECT c.relpersistence = 't' FROM pg_class AS c WHERE c.oid = relation) THEN
+        PERFORM refuse_value('relation', relation::text,
+            'A temporary table is gone with its session: follow an ordinary one.');
     ELSIF obstacle IS NOT NULL THEN
         RAISE EXCEPTION 'the changes of % cannot be followed: it %', relation, obstacle
             USING ERRCODE = '42809', CONSTRAINT = 'invalid_argument', HINT = 'Follow a table or a stream table.';

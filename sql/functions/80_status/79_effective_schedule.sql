@@ -31,7 +31,8 @@ BEGIN
                 CASE (t).tier WHEN 'warm' THEN ', every 2nd time'
                 WHEN 'cold' THEN ', every 10th time' END)
             WHEN (t).schedule <> 'calculated'
-                THEN written_interval(tier_factor((t).tier) * (t).schedule::interval) END);
+                THEN written_interval(tier_factor((t).tier)
+                    * least((t).schedule::interval, interval '1000 years')) END);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.own_schedule(pgtrickle.pgt_stream_tables) IS

@@ -28,6 +28,10 @@ BEGIN
         PERFORM refuse_value('group_name', group_name, 'Name a source or a watermark group, not both.');
     ELSIF source IS NOT NULL THEN
         source_relid := source_named(source, search_path);
+        IF (SELECT c.relkind IN ('r', 'p', 'f', 'm') AND c.relpersistence <> 't' AND NOT is_of_the_system(c.oid)
+            FROM pg_class AS c WHERE c.oid = source_relid) IS NOT TRUE THEN
+            PERFORM refuse_value('source', source, 'Name a table that a loader fills, or a stream table.');
+        END IF;
     ELSIF group_name IS NOT NULL THEN
         SELECT g.group_id INTO group_id FROM pgt_watermark_groups AS g WHERE g.group_name = limited.group_name;
         IF NOT FOUND THEN

@@ -8,6 +8,16 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle_private.dag_edges() IS 'Which stream table reads which other one.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.checked_format(format text) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    PERFORM check_choice('format', lower(format), 'mermaid', 'dot');
+    RETURN lower(format);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.checked_format(text) IS 'A format of drawings, in small letters; error 22023.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.explain_dag(format text DEFAULT 'mermaid') RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET standard_conforming_strings = on
@@ -26,7 +36,7 @@ AS $$
         SELECT 2, e.source, e.reader, pg_catalog.format('    n%s --> n%s', e.source, e.reader),
             pg_catalog.format('    n%s -> n%s;', e.source, e.reader) FROM dag_edges() AS e
     )
-    SELECT CASE WHEN lower(explain_dag.format) = 'dot'
+    SELECT CASE WHEN checked_format(explain_dag.format) = 'dot'
         THEN concat_ws(E'\n', 'digraph dag {', string_agg(l.dot, E'\n' ORDER BY l.part, l.a, l.b), '}')
         ELSE concat_ws(E'\n', 'graph TD', string_agg(l.mermaid, E'\n' ORDER BY l.part, l.a, l.b),
             '    classDef blue fill:#dbeafe,stroke:#2563eb', '    classDef red fill:#fee2e2,stroke:#dc2626',

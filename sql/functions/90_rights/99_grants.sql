@@ -128,7 +128,7 @@ AS $$
         'pgtrickle_private.stream_table_id(text, text)',
         'pgtrickle_private.stream_table_relation(bigint)',
         'pgtrickle_private.refuse_value(text, text, text)',
-        'pgtrickle_private.check_choice(text, text, text[])',
+        'pgtrickle_private.check_choice(text, text, text[])', 'pgtrickle_private.checked_format(text)',
         'pgtrickle_private.late_limit(integer)',
         'pgtrickle_private.reads_all(name, regclass)',
         'pgtrickle_private.partition_state(timestamptz, timestamptz, interval, timestamptz)',
