@@ -1,5 +1,15 @@
 -- What a refresher needs rights on: what it lacks fails one stream table, and no other.
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.hides_rows(stream_table regclass) RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT EXISTS (SELECT FROM pg_class AS c JOIN pg_roles AS o ON o.rolname = catalog_owner()
+        WHERE c.oid = stream_table AND c.relrowsecurity AND c.relforcerowsecurity
+            AND NOT o.rolsuper AND NOT o.rolbypassrls)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.hides_rows(regclass) IS
+    'Whether row-level security is forced on a stream table, so that its owner sees and changes some of its rows only.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.missing_right(p_pgt_id bigint, OUT sentence text, OUT remedy text)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -28,6 +38,12 @@ BEGIN
                 WHERE a.attrelid = c.oid AND a.attname = ANY (d.columns_used) AND NOT a.attisdropped
                     AND NOT has_column_privilege(c.oid, a.attnum, 'SELECT')))
         ORDER BY c.oid LIMIT 1;
+    END IF;
+    IF sentence IS NULL THEN
+        SELECT format('row-level security is forced on %s, which hides rows from its owner', t.pgt_relid),
+            format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY;', t.pgt_relid)
+        INTO sentence, remedy
+        FROM pgt_stream_tables AS t WHERE t.pgt_id = p_pgt_id AND hides_rows(t.pgt_relid);
     END IF;
 END
 $$;

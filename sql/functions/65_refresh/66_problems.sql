@@ -26,6 +26,24 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.unreadable_of(pgtrickle.pgt_stream_tables) IS
     'What of a stream table has bytes that are no UTF-8, as a sentence, or NULL: it may have been renamed since.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.filtered_by_policies(stream_table pgtrickle.pgt_stream_tables)
+    RETURNS text
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF hides_rows(stream_table.pgt_relid) THEN
+        RETURN 'row-level security is forced on it, which hides rows from its owner';
+    ELSIF EXISTS (SELECT FROM pgt_dependencies AS d JOIN pg_class AS c ON c.oid = d.source_relid
+                  WHERE d.pgt_id = stream_table.pgt_id AND c.relrowsecurity)
+    THEN
+        RETURN (SELECT min(p.message) FROM access_problems(stream_table.view_relid) AS p WHERE p.code = '0A000');
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.filtered_by_policies(pgtrickle.pgt_stream_tables) IS
+    'Which row-level security keeps a stream table from being refreshed, as a sentence, or NULL.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.lasting_problem(stream_table pgtrickle.pgt_stream_tables) RETURNS text
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -37,7 +55,7 @@ BEGIN
         WHEN lost IS NOT NULL THEN format('it reads %s, which was dropped', lost)
         WHEN NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = stream_table.view_relid)
             THEN 'its defining query was dropped by DROP ... CASCADE'
-        ELSE unreadable_of(stream_table)
+        ELSE COALESCE(unreadable_of(stream_table), filtered_by_policies(stream_table))
     END;
 END
 $$;
@@ -95,6 +113,11 @@ BEGIN
         CASE
             WHEN t.pgt_id IN (SELECT p.pgt_id FROM plainly_dropped() AS p)
             THEN 'The next tick removes what is left of it.'
+            WHEN hides_rows(t.pgt_relid) THEN format('ALTER TABLE %s NO FORCE ROW LEVEL SECURITY: its policies still '
+                'hold for all but its owner.', t.pgt_relid)
+            WHEN l.problem = filtered_by_policies(t)
+            THEN 'Let the policies not apply to that role: ALTER ROLE ... BYPASSRLS, or for the owner of the table '
+                'ALTER TABLE ... NO FORCE ROW LEVEL SECURITY.'
             WHEN l.problem = unreadable_of(t) THEN 'Rename it: the refresher reads all names and queries as UTF-8.'
             WHEN l.problem IS NOT NULL THEN CASE
                 WHEN EXISTS (SELECT FROM pg_class AS c WHERE c.oid = l.pgt_relid) THEN format(
