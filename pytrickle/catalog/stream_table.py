@@ -15,7 +15,7 @@ from pytrickle.catalog.printed import calling
 from pytrickle.catalog.rows_to_refresh import ALL, ONE
 from pytrickle.config import EngineName
 from pytrickle.cut import Cut
-from pytrickle.database import quoted_path
+from pytrickle.database import has_any_bytes, quoted_path
 from pytrickle.errors import CatalogError, UnknownStreamTable
 from pytrickle.progress import Progress
 
@@ -131,9 +131,9 @@ def stream_tables(
     given: dict[str, Any] = {"poll_interval": poll_interval, "statement_timeout": statement_timeout}
     with connection.cursor(row_factory=dict_row) as cursor:
         if pgt_ids is not None and len(pgt_ids) == 1:
-            rows = cursor.execute(ONE, {**given, "pgt_id": pgt_ids[0]}, prepare=True)
+            rows = cursor.execute(ONE[has_any_bytes(connection)], {**given, "pgt_id": pgt_ids[0]}, prepare=True)
         else:
-            rows = cursor.execute(ALL, {**given, "pgt_ids": pgt_ids})
+            rows = cursor.execute(ALL[has_any_bytes(connection)], {**given, "pgt_ids": pgt_ids})
         return tuple(_stream_table(row) for row in rows)
 
 
