@@ -11,7 +11,7 @@ TABLES = """
 QUERIES = {
     "has_one": "SELECT v, count(*) AS n FROM l GROUP BY v HAVING 1 = ANY (v)",
     "shown": "SELECT (p).a, (p).b, 2 <> ALL (v) AS without, 1 = ANY (v) AS has, count(*) AS n FROM l GROUP BY p, v",
-    "below": """SELECT q.a, sum(q.n) AS n FROM (SELECT (p).a, 1 = ANY (v) AS has, count(*) AS n FROM l GROUP BY p, v) 
+    "below": """SELECT q.a, sum(q.n) AS n FROM (SELECT (p).a, 1 = ANY (v) AS has, count(*) AS n FROM l GROUP BY p, v)
         AS q
         WHERE q.has GROUP BY q.a""",
     "sets": "SELECT (p).a, count(*) AS n FROM l GROUP BY GROUPING SETS ((p), ())",
