@@ -1,11 +1,12 @@
 -- What a refresher needs rights on: what it lacks fails one stream table, and no other.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.hides_rows(stream_table regclass) RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT EXISTS (SELECT FROM pg_class AS c JOIN pg_roles AS o ON o.rolname = catalog_owner()
-        WHERE c.oid = stream_table AND c.relrowsecurity AND c.relforcerowsecurity
-            AND NOT o.rolsuper AND NOT o.rolbypassrls)
+BEGIN
+    RETURN (SELECT c.relrowsecurity AND c.relforcerowsecurity FROM pg_class AS c WHERE c.oid = stream_table)
+        AND NOT EXISTS (SELECT FROM pg_roles AS o WHERE o.rolname = catalog_owner() AND (o.rolsuper OR o.rolbypassrls));
+END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.hides_rows(regclass) IS
     'Whether row-level security is forced on a stream table, so that its owner sees and changes some of its rows only.';

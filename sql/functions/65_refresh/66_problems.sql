@@ -16,8 +16,12 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.unreadable_of(stream_table pgtrickl
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    name CONSTANT text := qualified_name(stream_table.pgt_relid);
+    name text;
 BEGIN
+    IF getdatabaseencoding() <> 'SQL_ASCII' THEN
+        RETURN NULL;
+    END IF;
+    name := qualified_name(stream_table.pgt_relid);
     RETURN CASE WHEN readable_text(name) <> name
         THEN format('its name has bytes that are no UTF-8: %s', readable_text(name))
         ELSE unreadable_part(stream_table.view_relid) END;
