@@ -54,5 +54,5 @@ def test_the_sizes_of_a_source_are_those_of_its_partitions(db: Database) -> None
     with db.connect() as reader:
         (table,) = stream_tables(reader)
         assert evidence(reader, table).source_rows == 3000
-        ((pages,),) = reader.execute("SELECT pgtrickle_private.source_facts('t') -> 'pages'").fetchall()
+        ((pages,),) = reader.execute("SELECT pgtrickle_private.source_facts('t', NULL) -> 'pages'").fetchall()
     assert pages == db.value("SELECT sum(relpages) FROM pg_class WHERE relname IN ('t_1', 't_2')")

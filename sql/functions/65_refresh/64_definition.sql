@@ -1,8 +1,39 @@
 -- What the planner reads: a stream table's definition, and the scales of numeric sums.
 
+-- Every transaction below the oldest one that a snapshot saw running had ended by then, subtransactions too. An id that
+-- is so old that its number came round again is taken for a younger one: then the answer is false.
+CREATE OR REPLACE FUNCTION pgtrickle_private.ended_before(p_xid xid, p_oldest xid8) RETURNS boolean
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT p_oldest IS NULL OR p_xid::text::bigint < 3
+        OR age.back < 2147483648 AND next.id - age.back < p_oldest::text::bigint
+    FROM (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint) AS next(id),
+        LATERAL (SELECT (next.id - p_xid::text::bigint) & 4294967295) AS age(back)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.ended_before(xid, xid8) IS
+    'Whether a transaction whose work is visible had ended when p_oldest was the oldest one running, or has by now '
+    'where p_oldest is NULL; may answer false when in doubt, never true.';
+
+-- A refresh also reads what a source held at its frontier, or holds at its cut. A first load reads at some cut of the
+-- source's watermarks.
+CREATE OR REPLACE FUNCTION pgtrickle_private.oldest_read(p_source regclass, p_frontier pgtrickle.cut) RETURNS xid8
+LANGUAGE sql STABLE
+SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT COALESCE(pg_snapshot_xmin((p_frontier).snapshot)::text,
+        (SELECT min(pg_snapshot_xmin((h.cut).snapshot)::text::bigint)::text
+            FROM pgtrickle.pgt_watermark_history AS h WHERE h.source_relid = p_source))::xid8
+$$;
+COMMENT ON FUNCTION pgtrickle_private.oldest_read(regclass, pgtrickle.cut) IS
+    'The oldest transaction that was running at the earliest moment at which refreshes read a source that stands at '
+    'this frontier; NULL where they only read what it holds now.';
+
 -- PL/pgSQL keeps the plans of these two, which take longer to make than to follow. A column that is NOT NULL may have
--- NULLs all the same: in a child that dropped the constraint, and in rows from before one that is NOT VALID.
-CREATE OR REPLACE FUNCTION pgtrickle_private.source_facts(p_source regclass)
+-- NULLs all the same: in a child that dropped the constraint, in rows from before one that is NOT VALID, and at a
+-- frontier from before the column became NOT NULL.
+DROP FUNCTION IF EXISTS pgtrickle_private.source_facts(regclass);
+CREATE OR REPLACE FUNCTION pgtrickle_private.source_facts(p_source regclass, p_oldest xid8)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path = pg_catalog, pg_temp
@@ -30,7 +61,8 @@ BEGIN
                     NOT a.attnotnull OR c.relkind <> 'p' AND c.relhassubclass OR EXISTS (
                         SELECT FROM pg_constraint AS k
                         WHERE k.conrelid = c.oid AND k.contype = 'n' AND k.conkey = ARRAY[a.attnum]
-                            AND NOT k.convalidated)
+                            AND (NOT k.convalidated OR NOT pgtrickle_private.ended_before(k.xmin, p_oldest)))
+                        OR NOT pgtrickle_private.ended_before(a.xmin, p_oldest)
                 ) ORDER BY a.attnum), '[]')
                 FROM pg_attribute AS a
                     JOIN pg_type AS t ON t.oid = a.atttypid
@@ -51,9 +83,9 @@ BEGIN
         WHERE c.oid = p_source);
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.source_facts(regclass) IS
-    'Name, columns (name, full type, base type, whether equality is bytewise, whether it may be NULL), size and '
-    'indexed leading columns of a source.';
+COMMENT ON FUNCTION pgtrickle_private.source_facts(regclass, xid8) IS
+    'Name, columns (name, full type, base type, whether equality is bytewise, whether it may be NULL now or could when '
+    'p_oldest was running), size and indexed leading columns of a source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.planner_facts(p_pgt_id bigint)
 RETURNS jsonb
@@ -127,7 +159,8 @@ BEGIN
             ),
             'sources', (
                 SELECT coalesce(jsonb_agg(
-                    pgtrickle_private.source_facts(d.source_relid)
+                    pgtrickle_private.source_facts(d.source_relid,
+                        pgtrickle_private.oldest_read(d.source_relid, d.frontier))
                     || jsonb_build_object('kind', d.source_type, 'used', to_jsonb(d.columns_used), 'buffer', t.buffer)
                     ORDER BY d.source_relid), '[]')
                 FROM pgtrickle.pgt_dependencies AS d
@@ -188,7 +221,8 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.max_scale(jsonb) IS
     'The widest scale in a histogram: the scale that PostgreSQL gives to the sum of those values.';
 
-REVOKE ALL ON FUNCTION pgtrickle_private.views_below(regclass), pgtrickle_private.source_facts(regclass),
+REVOKE ALL ON FUNCTION pgtrickle_private.views_below(regclass), pgtrickle_private.source_facts(regclass, xid8),
+    pgtrickle_private.ended_before(xid, xid8), pgtrickle_private.oldest_read(regclass, pgtrickle.cut),
     pgtrickle_private.planner_facts(bigint), pgtrickle_private.only_one(anyelement, bigint),
         pgtrickle_private.add_scales(jsonb, jsonb), pgtrickle_private.max_scale(jsonb)
     FROM PUBLIC;
