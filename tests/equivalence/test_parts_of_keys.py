@@ -11,9 +11,8 @@ TABLES = """
 QUERIES = {
     "has_one": "SELECT v, count(*) AS n FROM l GROUP BY v HAVING 1 = ANY (v)",
     "shown": "SELECT (p).a, (p).b, 2 <> ALL (v) AS without, 1 = ANY (v) AS has, count(*) AS n FROM l GROUP BY p, v",
-    "below": """SELECT q.a, sum(q.n) AS n FROM (SELECT (p).a, 1 = ANY (v) AS has, count(*) AS n FROM l GROUP BY p, v)
-        AS q
-        WHERE q.has GROUP BY q.a""",
+    "below": """SELECT q.a, sum(q.n) AS n
+        FROM (SELECT (p).a, 1 = ANY (v) AS has, count(*) AS n FROM l GROUP BY p, v) AS q WHERE q.has GROUP BY q.a""",
     "sets": "SELECT (p).a, count(*) AS n FROM l GROUP BY GROUPING SETS ((p), ())",
     "windows": "SELECT id, max(id) OVER (PARTITION BY 1 = ANY (v) ORDER BY (p).a, id) AS m FROM l GROUP BY id, v, p",
     "correlated": "SELECT l.id, (SELECT count(*) FROM r WHERE r.v = l.v GROUP BY r.v HAVING 1 = ANY (r.v)) AS n FROM l",
