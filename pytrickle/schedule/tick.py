@@ -31,6 +31,7 @@ TRIM_EVERY = timedelta(hours=1)
 # it is done seldom, and where there are thousands of them takes no more than a fiftieth of the time.
 MEASURE_EVERY, MEASURE_SHARE = timedelta(seconds=10), 50
 RAISE = "SELECT pgtrickle.raise_alerts(%(measure)s)"
+DROP_STAGING = "SELECT pgtrickle_private.drop_left_staging()"
 TRIM = "SELECT pgtrickle.trim_history(%(retention)s)"
 # Who follows a source by a feed reads its changes whenever he likes, so that its buffer is always looked into.
 CLEAN = """
@@ -47,7 +48,7 @@ class Ticker:
     """Ticks, and refreshes single stream tables, with all that it keeps from one time to the next.
 
     `refreshing` returns the refresher on a living connection. The first tick, and one per hour after it, also trims the
-    histories to what is younger than `retention`.
+    histories to what is younger than `retention`, and drops what tasks of Spark left that were given up.
     """
 
     refreshing: Callable[[], Refresher]
@@ -77,6 +78,7 @@ class Ticker:
             self.rest = None if broken else rest_after(run, moving, results, now.calls)
             if self._must_trim:
                 unless_locked(refresher.connection, TRIM, {"retention": self.retention})
+                unless_locked(refresher.connection, DROP_STAGING)
                 self.trimmed = monotonic()
         return results
 

@@ -40,3 +40,28 @@ AS $$
 $$;
 COMMENT ON FUNCTION pgtrickle_private.drop_staging(bigint) IS
     'Drops staging tables of a stream table that nobody uses any more; returns how many.';
+
+-- Who stages rows holds a lock of this class, by the number of the stream table (apply.staging_table).
+CREATE OR REPLACE FUNCTION pgtrickle_private.drop_left_staging() RETURNS integer
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
+AS $$
+DECLARE
+    id bigint;
+    dropped integer := 0;
+BEGIN
+    FOR id IN
+        SELECT DISTINCT split_part(c.relname, '_', 2)::bigint FROM pg_class AS c
+        WHERE c.relname >= 'staging_' AND c.relname < 'staging`' AND c.relname ~ '^staging_\d+_[0-9a-f]+$'
+            AND c.relnamespace = 'pgtrickle_changes'::regnamespace AND c.relkind = 'r'
+    LOOP
+        IF pg_try_advisory_xact_lock(1885828211, id::integer) THEN
+            dropped := dropped + drop_staging(id);
+        END IF;
+    END LOOP;
+    RETURN dropped;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.drop_left_staging() IS
+    'Drops the staging tables of all stream tables for which nobody stages rows now, as a task leaves one that was '
+    'given up; returns how many.';
