@@ -5,6 +5,7 @@ DECLARE
     group_purpose text;
     group_name name;
     whose text;
+    former name;
     catalog_owner pg_catalog.pg_roles;
     installer CONSTANT name := current_user;
 BEGIN
@@ -19,7 +20,23 @@ BEGIN
     SELECT r.* INTO catalog_owner FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner
         WHERE n.nspname = 'pgtrickle';
     FOREACH group_purpose IN ARRAY ARRAY['reader', 'loader', 'operator', 'owner'] LOOP
-        CONTINUE WHEN pgtrickle_private.group_role(group_purpose) IS NOT NULL;
+        IF pgtrickle_private.group_role(group_purpose) IS NOT NULL THEN
+            -- The catalog may have another owner by now, as after REASSIGN OWNED: the group follows it.
+            IF group_purpose = 'owner' THEN
+                FOR former IN SELECT o.rolname FROM pg_roles AS g JOIN pg_auth_members AS m ON m.member = g.oid
+                    JOIN pg_roles AS o ON o.oid = m.roleid
+                    WHERE g.rolname = 'pytrickle_owner' AND EXISTS (SELECT pgtrickle_private.outgrown_membership())
+                LOOP
+                    SET LOCAL ROLE NONE;
+                    EXECUTE format('REVOKE %I FROM pytrickle_owner', former);
+                    IF NOT catalog_owner.rolsuper THEN
+                        EXECUTE format('GRANT %I TO pytrickle_owner', catalog_owner.rolname);
+                    END IF;
+                    EXECUTE format('SET LOCAL ROLE %I', installer);
+                END LOOP;
+            END IF;
+            CONTINUE;
+        END IF;
         group_name := 'pytrickle_' || group_purpose;
         SELECT COALESCE('the member '
             || string_agg(quote_ident(m.rolname), ', ') FILTER (WHERE m.rolname NOT IN (installer, session_user)),

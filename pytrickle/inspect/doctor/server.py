@@ -94,7 +94,12 @@ def check_grants(connection: Connection, grants: Callable[[Connection], tuple[st
     """Check that nobody was granted more on the catalog than an install grants."""
     found = grants(connection) if _value(connection, "SELECT to_regnamespace('pgtrickle') IS NOT NULL") else ()
     if found:
-        remedy = "Revoke it, or have it taken back: SELECT pgtrickle.settle_grants()."
+        remedy = (
+            "Revoke it, or have it taken back: SELECT pgtrickle.settle_grants(); pytrickle install --roles has the"
+            " group of owners follow the owner of the catalog."
+            if any(grant.startswith("the rights of") for grant in found)
+            else "Revoke it, or have it taken back: SELECT pgtrickle.settle_grants()."
+        )
         return problem("grants", f"somebody was granted {'; '.join(found)}", remedy)
     return ok("grants", "nobody was granted more than an install grants")
 

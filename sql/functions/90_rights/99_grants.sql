@@ -222,6 +222,19 @@ COMMENT ON FUNCTION pgtrickle.settle_grants() IS
     'Grants to everybody what is for everybody, to the group roles what they may do, and nothing else to anybody but '
     'the owner of the catalog.';
 
+-- As after REASSIGN OWNED: its members would have the rights of a role that has nothing to do with the catalog now.
+CREATE OR REPLACE FUNCTION pgtrickle_private.outgrown_membership() RETURNS SETOF text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT format('the rights of %I, who does not own the catalog any more, to %I', o.rolname, g.rolname)
+    FROM pg_roles AS g JOIN pg_auth_members AS m ON m.member = g.oid JOIN pg_roles AS o ON o.oid = m.roleid
+    WHERE g.rolname = group_role('owner') AND NOT EXISTS (
+        SELECT FROM pg_auth_members AS k JOIN pg_roles AS c ON c.oid = k.roleid
+        WHERE k.member = g.oid AND c.rolname = catalog_owner())
+$$;
+COMMENT ON FUNCTION pgtrickle_private.outgrown_membership() IS
+    'Whose rights the group of owners has where those are no longer the rights of the owner of the catalog.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.foreign_grants() RETURNS SETOF text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET standard_conforming_strings = on
@@ -257,7 +270,9 @@ AS $$
     WHERE a.grantee <> g.owner AND NOT (a.grantee = 0 AND a.privilege_type = ANY (g.known))
         AND (g.object, pg_get_userbyid(a.grantee), a.privilege_type) NOT IN (
             SELECT k.object, k.role_name, k.privilege FROM group_grants() AS k WHERE k.role_name IS NOT NULL)
-    GROUP BY g.object, a.grantee ORDER BY 1
+    GROUP BY g.object, a.grantee
+    UNION ALL SELECT outgrown_membership()
+    ORDER BY 1
 $$;
 COMMENT ON FUNCTION pgtrickle_private.foreign_grants() IS
     'What somebody was granted on the catalog that settle_grants() would take back.';
