@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, func, update
 
 from pytrickle.apply.few_rows import row_array
 from pytrickle.apply.rewritten import refuse_rewritten
+from pytrickle.apply.sorted_indexes import create_sorted
 from pytrickle.apply.staged_rows import load_rows
 from pytrickle.apply.statements import create_kept, drop, run
 from pytrickle.catalog.tables import stream_tables
@@ -93,7 +94,7 @@ def fill(connection: psycopg.Connection, table: KeptTable, rows: Copied) -> None
     create_kept(connection, table.name, table.layout)
     load_rows(connection, table.name, rows, {})
     for index in table.indexes:
-        run(connection, index)
+        create_sorted(connection, index)
     run(connection, filled("ANALYZE {table}", table=table.name))
 
 

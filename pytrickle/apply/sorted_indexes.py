@@ -1,6 +1,7 @@
 """The indexes that sort whole values: left out where a value is too long for one, as a numeric of 6,000 digits is.
 
-That of a key is for readers, and that below a LIMIT saves a sort: no refresh needs either of them.
+That of a key is for readers, that below a LIMIT saves a sort, and that of kept groups serves joins: no refresh needs
+any of them.
 """
 
 from collections.abc import Iterable
@@ -14,7 +15,7 @@ from pytrickle.database import filled, trusted
 # The index by which refreshes find rows is one of a hash, an expression, and has room for rows of any size.
 OURS = """
 SELECT c.oid::regclass::text FROM pgtrickle.pgt_stream_tables AS t
-    JOIN pg_index AS i ON i.indrelid IN (t.pgt_relid, to_regclass(format('pgtrickle_state.body_%%s', t.pgt_id)))
+    JOIN pg_index AS i ON i.indrelid = t.pgt_relid OR i.indrelid IN (SELECT pgtrickle_private.kept_beside(t.pgt_id))
     JOIN pg_class AS c ON c.oid = i.indexrelid
 WHERE t.pgt_id = ANY (%(tables)s::bigint[]) AND i.indexprs IS NULL
     AND (i.indrelid <> t.pgt_relid OR c.relname = format('pgt_key_%%s', t.pgt_id))

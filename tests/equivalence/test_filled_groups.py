@@ -197,3 +197,28 @@ def test_groups_are_filled_for_no_longer_than_a_statement_may_run(
         other.tick()
     assert "SET LOCAL statement_timeout TO '90000'" in made
     assert db.value(KEPT, "best")
+
+
+def test_groups_whose_keys_are_too_long_for_an_index_are_kept_without_it(db: Database, client: Client) -> None:
+    keys = [f"k{number}" for number in range(8)]
+    db.execute(f"CREATE TABLE far ({', '.join(f'{key} numeric(1000)' for key in keys)}, n int)")
+    db.execute("CREATE TABLE near AS SELECT 1::numeric AS k")
+    groups = f"SELECT {', '.join(keys)}, sum(n) AS total FROM far GROUP BY {', '.join(keys)}"
+    query = f"SELECT near.k, g.total FROM near JOIN ({groups}) AS g ON g.k0 = near.k"
+    client.create_stream_table("far_ones", query, refresh_mode="DIFFERENTIAL")
+    client.tick()
+    digits = ", ".join(
+        f"(SELECT string_agg((hashint4(n) & 7)::text, '') FROM generate_series({k}, {k + 998}) n)::numeric"
+        for k in range(1, 8)
+    )
+    for number in range(3):
+        db.execute(f"INSERT INTO far SELECT 1, {digits}, {number}")
+        assert [result.error for result in client.tick()] == [None]
+        assert db.execute("TABLE far_ones") == [(1, sum(range(number + 1)))]
+        assert db.value(KEPT, "far_ones")
+    db.execute(LEAVE_BEHIND)
+    refresh_far = "INSERT INTO far SELECT * FROM far LIMIT 1"
+    for _ in range(2):
+        db.execute(refresh_far)
+        assert [result.error for result in client.tick()] == [None]
+    assert db.value(KEPT, "far_ones")
