@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from statistics import median_low
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
@@ -24,6 +25,11 @@ NEAR = 0.02
 SLOW = 0.1
 # unless the sources have fewer rows than this: then it waited for something else, such as Spark to start.
 LARGE = 100_000
+# Of a whole refresh that takes so many seconds, other ways are tried under a limit; of a shorter one there is too little
+# to lose, or to gain.
+WORTH_LIMITING = 0.1
+# There, a plan that PostgreSQL keeps is taken to serve so many refreshes.
+SERVED = 4
 # How many times cheaper the other way must be before AUTO changes its way.
 MARGIN = 1.3
 # Where differential refreshes were slower than by default, a whole one is tried if it may take so many times less than
@@ -193,7 +199,9 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         (taken,) = wholes
         whole = max(_between(min(taken, whole), taken, 2 / 3), taken - DOUBT * pace_of(evidence))
     reading = quote.of_delta(max(whole / pace_of(evidence) - FIXED, 0.0))
-    experience = Experience.of(evidence, reading, quote)
+    served = SERVED if quote.kept and whole >= WORTH_LIMITING else 1
+    learn = partial(Experience.of, evidence, reading, quote.planning / served, spread=quote.kept and served == 1)
+    experience = learn()
     completed = [past for past in evidence.refreshes if past.limit is None]
     return Costs(
         experience,
@@ -204,7 +212,7 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         quoted=quote.asked,
         guessed=not wholes,
         least_whole=_least_whole(evidence, quote),
-        steady=Experience.of(evidence, reading, quote, least=2),
+        steady=learn(least=2),
         source_rows=evidence.source_rows,
     )
 

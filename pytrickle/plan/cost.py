@@ -6,7 +6,6 @@ from math import sqrt
 from statistics import median_low
 
 from pytrickle.catalog.definition import Evidence, PastRefresh, size_class
-from pytrickle.plan.quote import Quote
 
 # Measured defaults, in seconds: once, per buffered change (an update counts as two), and per row of the stream table
 # that a delta touches.
@@ -52,7 +51,7 @@ class Experience:
     """How many times longer than by default the differential refreshes of a stream table took, by size class.
 
     `reading` are the seconds by default that reading the delta takes, whatever its size, at a pace of 1, and `planning`
-    those of planning it. Where the plan is kept, `recurring` are the classes of all refreshes, whole or not. `limits`
+    those of planning it. Where these are spread, `recurring` are the classes of all refreshes, whole or not. `limits`
     are the seconds after which one of a class was given up.
     """
 
@@ -65,10 +64,12 @@ class Experience:
     recurring: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, evidence: Evidence, reading: float = 0.0, quote: Quote | None = None, least: int = 1) -> "Experience":
+    def of(
+        cls, evidence: Evidence, reading: float = 0.0, planning: float = 0.0, *, spread: bool = False, least: int = 1
+    ) -> "Experience":
         """Learn from refreshes, newest first: the median of those of a class counts, between two the shorter one.
 
-        Nothing is learned from fewer than `least` refreshes of a class.
+        Nothing is learned from fewer than `least` refreshes of a class. Planning is `spread` over those to come.
 
         A single slow refresh is believed until whole ones have been made instead of it for a while. One of Spark's
         changes nothing: it may have waited for Spark to start.
@@ -84,9 +85,8 @@ class Experience:
         deltas = [past for past in evidence.refreshes if not past.whole]
         limits = {size_class(past.delta_rows): past.limit for past in deltas if past.limit is not None}
         kept = {size: max(each, LEAST_SLOWNESS) for size, each in medians.items()}
-        planned = quote or Quote()
-        recurring = tuple(size_class(past.delta_rows) for past in evidence.refreshes) if planned.kept else ()
-        return replace(untaught, slowness=kept, limits=limits, planning=planned.planning, recurring=recurring)
+        recurring = tuple(size_class(past.delta_rows) for past in evidence.refreshes) if spread else ()
+        return replace(untaught, slowness=kept, limits=limits, planning=planning, recurring=recurring)
 
     def by_default(self, delta_rows: int) -> float:
         """Return what a differential refresh takes of which nothing is known, in seconds."""

@@ -6,10 +6,8 @@ What is given up costs no more than a known share of what is done instead.
 from dataclasses import replace
 
 from pytrickle.plan.apply_plan import Action
-from pytrickle.plan.auto import MARGIN, Choice, readable_seconds
+from pytrickle.plan.auto import MARGIN, WORTH_LIMITING, Choice, readable_seconds
 
-# Below so many seconds of a whole refresh there is too little to lose, or to gain.
-WORTH_LIMITING = 0.1
 # What is expected to be quicker may take as long as the whole, and what the first plan of its kind takes beyond that.
 PLANNING = 0.1
 # What is expected to be slower than a whole refresh, but was never measured, is tried once: for as long as planning it
