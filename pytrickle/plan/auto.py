@@ -25,7 +25,7 @@ NEAR = 0.02
 SLOW = 0.1
 # unless the sources have fewer rows than this: then it waited for something else, such as Spark to start.
 LARGE = 100_000
-# Of a whole refresh that takes so many seconds, other ways are tried under a limit; of a shorter one there is too little
+# Where a whole refresh takes so many seconds, other ways are tried under a limit; of a shorter one there is too little
 # to lose, or to gain.
 WORTH_LIMITING = 0.1
 # There, a plan that PostgreSQL keeps is taken to serve so many refreshes.

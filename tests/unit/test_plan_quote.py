@@ -57,7 +57,7 @@ def test_asking_about_a_delta_that_takes_as_long_to_plan_as_the_whole_takes_does
 def test_a_plan_that_is_kept_serves_as_many_refreshes_more_as_there_were(
     kept: bool, seconds: float, share: tuple[float, ...]
 ) -> None:
-    """What comes for the first time may never come again; where the whole takes long, more is to be gained than lost."""
+    """What comes for the first time may never come again; where the whole takes long, more is to be gained."""
     whole, quote = PastRefresh(True, 50, seconds), Quote(30_000, whole=seconds / 3e-6, kept=kept)
     unplanned = expected(Evidence(100_000, 1), True).differential(50)
     for times, part in enumerate(share):
