@@ -202,7 +202,7 @@ def _whole_from_rows(connection: psycopg.Connection, table: StreamTable, plan: R
     if table.refresh_mode != "AUTO" or plan.shape.full_reason:
         return None
     known = evidence(connection, table)
-    least = least_worth_asking(known, plan.placement.engine is EngineName.SPARK)
+    least = least_worth_asking(known, plan.placement.engine is EngineName.SPARK, plan.length)
     return expected(known, plan.shape.grouped is not None, Quote(plan.length)).switch_rows(least)
 
 

@@ -14,8 +14,10 @@ from pytrickle.readable import counted
 
 # From so many changed rows on there is always a choice.
 WORTH_ASKING = 10_000
-# After fewer, there is one where the sources have so many rows together: of fewer, either way takes about as long.
+# After fewer, there is one where the sources have so many rows together: of fewer, either way takes about as long,
 SMALL = 5_000
+# unless the SQL of the delta has so many characters, as that of a join of many tables: to plan it takes longer.
+LONG = 20_000
 # By so many seconds a whole refresh must be cheaper after few changes.
 GAIN = 0.003
 # Asking PostgreSQL's planner what a delta costs takes about as long as planning it: worth it if the whole takes longer,
@@ -169,21 +171,21 @@ def choose_action(
     return Choice(Action.DIFFERENTIAL, f"{counted(delta_rows, 'changed row')}: {ways}", evidence.stored_rows, costs)
 
 
-def least_worth_asking(evidence: Evidence, spark: bool = False) -> int:
-    """Return from how many changes on there is a choice: any number where the sources are large enough.
+def least_worth_asking(evidence: Evidence, spark: bool = False, length: int = 0) -> int:
+    """Return from how many changes on there is a choice: any number where sources or the delta's SQL are large enough.
 
     Where Spark computes, which takes some time for any number, only where the last differential refresh was slow.
     """
     if not spark:
-        return 1 if evidence.source_rows >= SMALL else WORTH_ASKING
+        return 1 if evidence.source_rows >= SMALL or length >= LONG else WORTH_ASKING
     last = next((past.seconds for past in evidence.refreshes if not past.whole), 0.0)
     return 1 if last >= SLOW and evidence.source_rows >= LARGE else WORTH_ASKING
 
 
-def is_unfamiliar(delta_rows: int, evidence: Evidence, spark: bool) -> bool:
+def is_unfamiliar(delta_rows: int, evidence: Evidence, length: int = 0) -> bool:
     """Whether there is a choice, and no refresh of about as many changes tells what one takes."""
     experience = Experience.of(evidence)
-    return delta_rows >= least_worth_asking(evidence, spark) and not experience.knows(delta_rows)
+    return delta_rows >= least_worth_asking(evidence, length=length) and not experience.knows(delta_rows)
 
 
 def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> Costs:

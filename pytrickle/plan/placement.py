@@ -148,7 +148,7 @@ def choose_way(standing: Standing, evidence: Evidence | None, quote: Quote | Non
     if standing.full_reason:
         return Way(Action.FULL, f"no delta rule: {standing.full_reason}")
     if evidence is not None:
-        least = least_worth_asking(evidence, standing.spark)
+        least = least_worth_asking(evidence, standing.spark, quote.length if quote else 0)
         choice = choose_action(standing.delta_rows, evidence, standing.grouped, least, quote)
         if standing.delta_rows >= least:
             if standing.may_give_up and not standing.spark:

@@ -12,8 +12,9 @@ from pytrickle.catalog.past_refreshes import evidence
 from pytrickle.catalog.query_cost import query_cost
 from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.plan.algebra.relation import scans
 from pytrickle.plan.apply_plan import Action
-from pytrickle.plan.auto import NEAR, WORTH_ASKING, expected, is_unfamiliar, lacks_whole, least_worth_asking
+from pytrickle.plan.auto import NEAR, SMALL, WORTH_ASKING, expected, is_unfamiliar, lacks_whole, least_worth_asking
 from pytrickle.plan.delta_terms import least_length
 from pytrickle.plan.placement import Place, Standing, Way, choose_way, delta_way
 from pytrickle.plan.planning import plan_differential
@@ -21,6 +22,9 @@ from pytrickle.plan.quote import Quote
 from pytrickle.plan.refresh_plan import FEW_CHANGES, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.refresh.remembered import Remembered, Size, size_of
+
+# The SQL of the delta of fewer tables is never long.
+MANY_TABLES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +52,12 @@ def known_way(
     if known is None:
         return None
     known = past.about(_number(task), known, changed_sources(task.ranges.values()))
-    if standing.spark or task.delta_rows < least_worth_asking(known):
+    length = _length_over_little(task, known)
+    if standing.spark or task.delta_rows < least_worth_asking(known, length=length):
         return choose_way(standing, known)
     quote = past.quote(_number(task), task.shape, _size(task, known))
-    if not is_unfamiliar(task.delta_rows, known, False):
-        quote = quote or _of_whole(past, task, known)
+    if not is_unfamiliar(task.delta_rows, known, length):
+        quote = quote or _of_whole(past, task, known, length)
     elif quote is None or quote.at_least:
         quote = _unasked(quote or _least(past, task, known), standing, task.delta_rows, known, compiled)
         if quote:
@@ -73,10 +78,16 @@ def _unasked(
     return _as_long_as(least, compiled()) if compiled and costs.whole <= NEAR else None
 
 
-def _of_whole(past: Remembered, task: Task, known: Evidence) -> Quote | None:
+def _length_over_little(task: Task, known: Evidence) -> int:
+    """Say how long the delta's SQL is at least where only that can make a difference: few tables have a short one."""
+    little = known.source_rows < SMALL and len(scans(task.query.rows)) >= MANY_TABLES
+    return least_length(task) if little else 0
+
+
+def _of_whole(past: Remembered, task: Task, known: Evidence, length: int) -> Quote | None:
     """Say what the whole query costs; None where the planner is to be asked."""
     whole = past.whole_cost(_number(task), task.shape, known.source_rows)
-    return None if whole is None and lacks_whole(known) else Quote(whole=whole)
+    return None if whole is None and lacks_whole(known) else Quote(length, whole=whole, at_least=True)
 
 
 def _least(past: Remembered, task: Task, known: Evidence) -> Quote:

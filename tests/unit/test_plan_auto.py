@@ -13,6 +13,7 @@ from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import (
     GAIN,
     LARGE,
+    LONG,
     MARGIN,
     SLOW,
     SMALL,
@@ -60,9 +61,10 @@ def test_the_choice_switches_exactly_where_it_says(evidence: Evidence, grouped: 
     assert rows == least or choose_action(rows - 1, evidence, grouped, least).action is Action.DIFFERENTIAL
 
 
-def test_few_changes_of_small_tables_leave_no_choice() -> None:
+def test_few_changes_of_small_tables_leave_no_choice_unless_the_delta_is_long() -> None:
     assert least_worth_asking(Evidence(SMALL, 1)) == 1
-    assert least_worth_asking(Evidence(SMALL - 1, 1)) == WORTH_ASKING
+    assert least_worth_asking(Evidence(SMALL - 1, 1), length=LONG - 1) == WORTH_ASKING
+    assert least_worth_asking(Evidence(SMALL - 1, 1), length=LONG) == 1
 
 
 def test_spark_is_asked_about_few_changes_after_a_slow_refresh_of_a_large_table() -> None:
@@ -76,13 +78,13 @@ def test_spark_is_asked_about_few_changes_after_a_slow_refresh_of_a_large_table(
 
 def test_what_was_measured_for_about_as_many_changes_is_familiar() -> None:
     known = Evidence(SMALL, 1, (PastRefresh(False, 50, 1.0), PastRefresh(True, 2_000, 1.0)))
-    assert {rows: is_unfamiliar(rows, known, False) for rows in (40, 50, 70, 2_000)} == {
+    assert {rows: is_unfamiliar(rows, known) for rows in (40, 50, 70, 2_000)} == {
         40: False,
         50: False,
         70: True,
         2_000: True,
     }
-    assert not is_unfamiliar(70, replace(known, source_rows=SMALL - 1), False)
+    assert not is_unfamiliar(70, replace(known, source_rows=SMALL - 1))
 
 
 def test_a_slow_database_is_expected_to_take_longer_either_way() -> None:
