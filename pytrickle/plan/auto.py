@@ -201,8 +201,9 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         (taken,) = wholes
         whole = max(_between(min(taken, whole), taken, 2 / 3), taken - DOUBT * pace_of(evidence))
     reading = quote.of_delta(max(whole / pace_of(evidence) - FIXED, 0.0))
-    served = SERVED if quote.kept and whole >= WORTH_LIMITING else 1
-    learn = partial(Experience.of, evidence, reading, quote.planning / served, spread=quote.kept and served == 1)
+    short = whole < WORTH_LIMITING
+    planning = quote.planning if short or not quote.kept else quote.planning / SERVED
+    learn = partial(Experience.of, evidence, reading, planning, spread=short and quote.kept, cautious=short)
     experience = learn()
     completed = [past for past in evidence.refreshes if past.limit is None]
     return Costs(

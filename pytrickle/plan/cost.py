@@ -52,7 +52,8 @@ class Experience:
 
     `reading` are the seconds by default that reading the delta takes, whatever its size, at a pace of 1, and `planning`
     those of planning it. Where these are spread, `recurring` are the classes of all refreshes, whole or not. `limits`
-    are the seconds after which one of a class was given up.
+    are the seconds after which one of a class was given up. Where it is `cautious`, more changes than were measured are
+    not expected to go as well as these.
     """
 
     stored_rows: int
@@ -62,10 +63,18 @@ class Experience:
     limits: Mapping[int, float] = field(default_factory=dict)
     planning: float = 0.0
     recurring: tuple[int, ...] = ()
+    cautious: bool = False
 
     @classmethod
     def of(
-        cls, evidence: Evidence, reading: float = 0.0, planning: float = 0.0, *, spread: bool = False, least: int = 1
+        cls,
+        evidence: Evidence,
+        reading: float = 0.0,
+        planning: float = 0.0,
+        *,
+        spread: bool = False,
+        cautious: bool = False,
+        least: int = 1,
     ) -> "Experience":
         """Learn from refreshes, newest first: the median of those of a class counts, between two the shorter one.
 
@@ -74,7 +83,7 @@ class Experience:
         A single slow refresh is believed until whole ones have been made instead of it for a while. One of Spark's
         changes nothing: it may have waited for Spark to start.
         """
-        untaught = cls(evidence.stored_rows, {}, reading, pace_of(evidence))
+        untaught = cls(evidence.stored_rows, {}, reading, pace_of(evidence), cautious=cautious)
         taken: dict[int, list[float]] = {}
         for size, pasts in _by_class(evidence.refreshes).items():
             found = measured(pasts, whole=False)
@@ -146,7 +155,7 @@ class Experience:
         return default + (slowness - 1) * self.by_default(rows) * delta_rows / rows
 
     def _beyond(self, delta_rows: int, default: float) -> float:
-        """Judge more changes than were measured: by the default and, if that is near, by how measured ones grew.
+        """Judge more changes than were measured: by the default, or by how measured ones grew, if that is near.
 
         Either is wrong by several times for some queries, their geometric mean less often.
         """
@@ -155,8 +164,10 @@ class Experience:
         largest = max(self.slowness)
         slower = default * max(1.0, self.slowness[largest])
         # That few changes went fast does not mean that very many will.
-        near = size_class(delta_rows) - largest <= REACH
-        return sqrt(slower * self._extended(delta_rows)) if near else slower
+        if size_class(delta_rows) - largest > REACH:
+            return slower
+        extended = self._extended(delta_rows)
+        return sqrt(slower * extended) if self.cautious else min(slower, extended)
 
     def _extended(self, delta_rows: int) -> float:
         """Extend the line through the smallest and the largest class that were measured.

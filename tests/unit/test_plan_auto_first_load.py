@@ -67,7 +67,7 @@ def test_a_whole_refresh_that_was_never_made_is_tried_where_that_is_bearable() -
         tried = replace(loaded, refreshes=(PastRefresh(True, 500, seconds), *deltas))
         assert choose_action(500, tried, True, least=1, quote=quote).action is action
     fewer = replace(loaded, refreshes=(PastRefresh(False, 50, upper / 4),) * 2)
-    unmeasured = choose_action(500, fewer, True, least=1, quote=replace(quote, delta=15_000.0))
+    unmeasured = choose_action(500, fewer, True, least=1, quote=replace(quote, delta=60_000.0))
     assert unmeasured.action is Action.DIFFERENTIAL, "of so many changes no delta was measured to compare it with"
 
 
