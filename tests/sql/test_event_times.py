@@ -36,7 +36,7 @@ PROBLEM = "SELECT problem FROM pgtrickle.event_times()"
         ("'looked_at', 'at'", "42809", "table"),
         ("'copied', 'at'", "42809", "table"),
         ("'remembered', 'at'", "42809", "table"),
-        ("'pg_class', 'relname'", "42804", "timestamptz"),
+        ("'pg_class', 'relname'", "42809", "table of your own"),
     ],
 )
 def test_what_is_no_exact_event_time_is_refused(shop_of_times: Database, call: str, sqlstate: str, hint: str) -> None:

@@ -1,4 +1,4 @@
--- Text of a database in the encoding SQL_ASCII, in which any bytes are one: pytrickle reads all text as UTF-8.
+-- Text of a database in the encoding SQL_ASCII, in which any bytes are one: here all text is read as UTF-8.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.readable_text(value text) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
