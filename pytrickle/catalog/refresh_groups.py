@@ -9,10 +9,9 @@ from sqlalchemy.dialects.postgresql import ARRAY, OID
 from pytrickle.catalog.tables import refresh_groups as groups
 from pytrickle.database.statement import statement
 
-readable = func.pgtrickle_private.readable_text(groups.c.group_name)
 REFRESH_GROUPS = statement(
     select(
-        readable,
+        func.pgtrickle_private.readable_text(groups.c.group_name),
         cast(cast(groups.c.members, ARRAY(OID)), ARRAY(BigInteger)),
         groups.c.isolation == "repeatable_read",
     ).order_by(groups.c.group_id)

@@ -1,8 +1,7 @@
 """Elements of arrays and fields of rows by which a query groups, or that a subquery gives."""
 
 from tests.conftest import Database
-from tests.equivalence.local_engine import local_client
-from tests.equivalence.oracle import differences
+from tests.equivalence.played import assert_differential
 
 TABLES = """
     CREATE TYPE pair AS (a int, b text);
@@ -27,13 +26,4 @@ CHANGES = (
 
 
 def test_parts_of_what_is_grouped_by_refresh_differentially(db: Database) -> None:
-    db.execute(TABLES)
-    with local_client(db.dsn) as (client, _), db.connect() as connection:
-        for name, query in QUERIES.items():
-            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
-        client.tick()
-        for change in CHANGES:
-            db.execute(change)
-            assert {result.action for result in client.tick()} <= {"DIFFERENTIAL", "NO_DATA"}
-            for name, query in QUERIES.items():
-                assert not differences(connection, name, query, True), (name, change)
+    assert_differential(db, TABLES, QUERIES, CHANGES)

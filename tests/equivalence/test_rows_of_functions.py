@@ -1,8 +1,7 @@
 """Whole rows of functions in FROM, which are of the function's type or records with the names that the query gives."""
 
 from tests.conftest import Database
-from tests.equivalence.local_engine import local_client
-from tests.equivalence.oracle import differences
+from tests.equivalence.played import assert_differential
 
 TABLES = """
     CREATE TABLE l (id int, k int, v int);
@@ -32,13 +31,4 @@ CHANGES = (
 
 
 def test_whole_rows_of_functions_refresh_differentially(db: Database) -> None:
-    db.execute(TABLES)
-    with local_client(db.dsn) as (client, _), db.connect() as connection:
-        for name, query in QUERIES.items():
-            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
-        client.tick()
-        for change in CHANGES:
-            db.execute(change)
-            assert {result.action for result in client.tick()} <= {"DIFFERENTIAL", "NO_DATA"}
-            for name, query in QUERIES.items():
-                assert not differences(connection, name, query, True), (name, change)
+    assert_differential(db, TABLES, QUERIES, CHANGES)

@@ -65,3 +65,22 @@ def test_forced_policies_are_told_of_and_lifted(owned: str, table: str) -> None:
         assert client.refresh("shop.st").error is None
         assert client.verify("shop.st").matches
         assert not client.problems()
+
+
+@pytest.mark.parametrize("right", ["SUPERUSER", "BYPASSRLS"])
+def test_forced_policies_do_not_matter_to_an_owner_whom_none_apply_to(
+    owned: str, empty_db: Database, right: str
+) -> None:
+    with psycopg.connect(owned, autocommit=True) as connection, local_client(owned) as (client, _):
+        for statement in (
+            "ALTER TABLE shop.st ENABLE ROW LEVEL SECURITY",
+            "ALTER TABLE shop.st FORCE ROW LEVEL SECURITY",
+        ):
+            connection.execute(statement)
+        assert len(client.problems()) == 1
+        role = sql.Identifier(connection.info.user)
+        empty_db.execute(sql.SQL(f"ALTER ROLE {{}} {right}").format(role).as_string())
+        assert not client.problems()
+        connection.execute("UPDATE shop.items SET v = v + 1")
+        assert client.refresh("shop.st").error is None
+        assert client.verify("shop.st").matches
