@@ -362,6 +362,10 @@ SELECT id, xmlserialize(CONTENT xmlroot(xmlparse(CONTENT note), VERSION '1.1') A
 SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 10;
 -- ORDER BY … LIMIT … OFFSET
 SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 10 OFFSET 5;
+-- ORDER BY … LIMIT by what is not shown
+SELECT note FROM orders ORDER BY amount DESC, id LIMIT 10;
+-- ORDER BY … LIMIT by an aggregate that is not shown
+SELECT customer FROM orders GROUP BY customer ORDER BY sum(amount) DESC, customer LIMIT 10;
 -- FETCH FIRST … WITH TIES
 SELECT id, amount FROM orders ORDER BY amount DESC FETCH FIRST 10 ROWS WITH TIES;
 -- LIMIT of a subquery

@@ -16,6 +16,7 @@ from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.postgres.kept_groups import KeptGroups, fingerprint
 from pytrickle.plan.query.defining_query import parse
+from pytrickle.plan.query.hidden_order import body_of
 from pytrickle.plan.query.probe import Probe, hashed_columns
 from pytrickle.plan.sql.rounding import refuse_rounding
 from pytrickle.plan.sql.types import is_exact, is_short
@@ -66,13 +67,19 @@ class Analysis:
         return not chooses and all(operation.takes_any_order for operation in found)
 
     @property
+    def body(self) -> Definition:
+        """The definition with the columns of the rows that are maintained: what LIMIT sorts by is not always shown."""
+        top = self.query.top if self.query else None
+        return body_of(self.definition, top.hidden) if top else self.definition
+
+    @property
     def key(self) -> tuple[str, ...]:
         """The stream table's columns that show all group keys, where their types are short enough for an index."""
         if self.grouped is None or not self.grouped.keys:
             return ()
         shown = dict(self.grouped.aggregate.shown_keys)
         types = dict(self.definition.columns)
-        names = [shown[key] for key in self.grouped.keys if key in shown]
+        names = [shown[key] for key in self.grouped.keys if shown.get(key) in types]
         complete = len(names) == len(self.grouped.keys) and all(is_short(types[name]) for name in names)
         return tuple(names) if complete else ()
 

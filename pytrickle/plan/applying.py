@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from itertools import takewhile
 
+from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.delta import at
-from pytrickle.plan.algebra.query import Top
+from pytrickle.plan.algebra.query import HiddenColumn, Top
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.append_mode import EventWindows
@@ -20,6 +21,7 @@ from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import MOST_INDEXED, is_short
 
 SELECT = "SELECT {items} FROM {table}"
+HIDDEN = "CAST(NULL AS {type}){collation} AS {name}"
 KEPT = "{state}, {body}"
 INDEX = "CREATE INDEX ON {table} ({columns})"
 
@@ -53,7 +55,7 @@ class Applying:
             self._storage.target(pgt_id, key, taken),
             self._shown.target(pgt_id, key),
             WEIGHT,
-            tuple((f"r{i}", name) for i, (name, _) in enumerate(self.shape.definition.columns)),
+            tuple((f"r{i}", name) for i, (name, _) in enumerate(self._stored.columns)),
             self._content_layout(),
             self._storage.replacement(after, self._is_straight) if self.stage.whole else None,
             self._state(),
@@ -71,14 +73,18 @@ class Applying:
             return self.shape.grouped.parts(input_layout(self.shape))
         if self.shape.grouped is not None and self.stage in {Stage.STATE, Stage.INCREMENTS}:
             return MergeState(self.shape.grouped, self._pgt_id).staged(input_layout(self.shape))
-        definition = self.shape.definition
-        items = [f"{quote(name)} AS r{i}" for i, (name, _) in enumerate(definition.columns)]
+        items = [f"{quote(name)} AS r{i}" for i, (name, _) in enumerate(self._stored.columns)]
         items += [f"CAST(NULL AS bigint) AS {WEIGHT}"] if self.weighted else []
-        return SELECT.format(items=", ".join(items), table=self._shown.table)
+        return SELECT.format(items=", ".join(items), table=f"({self._layout()}) AS b")
 
     @property
     def _pgt_id(self) -> int:
         return self.shape.definition.pgt_id
+
+    @property
+    def _stored(self) -> Definition:
+        """The definition with the columns of what is maintained: the stream table, or its body."""
+        return self.shape.body if self.top else self.shape.definition
 
     @property
     def _shown(self) -> Storage:
@@ -87,7 +93,7 @@ class Applying:
     @property
     def _storage(self) -> Storage:
         table = body_table(self._pgt_id) if self.top or self.window_end else None
-        return Storage.of(self.shape.definition, self.shape.hashed, table)
+        return Storage.of(self._stored, self.shape.hashed, table)
 
     @property
     def _is_straight(self) -> bool:
@@ -131,14 +137,25 @@ class Applying:
         first, few = None, None
         columns: tuple[str, ...] = (quote(self.window_end),) if self.window_end else ()
         if self.top:
-            types = dict(self.shape.definition.columns)
+            types = dict(self._stored.columns)
             short = takewhile(lambda item: is_short(types[item[0]]), self.top.indexed[:MOST_INDEXED])
             columns = tuple(text for _, text in short)
             rows = shown_rows(self.top, body, shown.columns)
             first = shown.stage(shown.difference(rows, layout))
             few = as_arrays(difference(rows, layout, shown.columns), shown.columns)
         index = INDEX.format(table=body, columns=", ".join(columns)) if columns else None
-        return Body(body, layout, index, first, few)
+        return Body(body, self._layout(), index, first, few)
+
+    def _layout(self) -> str:
+        """Write a query with the columns of what is maintained, as the stream table has them, and of hidden ones."""
+        hidden = self.top.hidden if self.top else ()
+        items = [*self._shown.columns, *map(_empty, hidden)]
+        return SELECT.format(items=", ".join(items), table=self._shown.table)
+
+
+def _empty(column: HiddenColumn) -> str:
+    collation = f" COLLATE {column.collation}" if column.collation else ""
+    return HIDDEN.format(type=column.type_name, collation=collation, name=quote(column.name))
 
 
 def input_layout(shape: Analysis) -> str:

@@ -75,7 +75,7 @@ def _as_written(task: Task) -> PostgresQuery | None:
     storage = _storage(task)
     # Columns of the stream table may have been renamed since.
     after = WRITTEN.format(query=query, columns=storage.column_list())
-    return _reading(task, _changes(after, storage, "1"), settings_as_written(task.shape))
+    return _reading(task, _changes(after, storage, "1"), storage, settings_as_written(task.shape))
 
 
 def _rows(task: Task) -> PostgresQuery:
@@ -85,7 +85,7 @@ def _rows(task: Task) -> PostgresQuery:
     items = ", ".join([*(f"q.{name} AS {column}" for name, column in named), WEIGHT])
     after = NAMED.format(items=items, rows=whole.rows)
     query = _changes(after, storage, WEIGHT)
-    return _reading(task, whole.compiler.within(query), PLANNER + SETTINGS[Place.POSTGRES])
+    return _reading(task, whole.compiler.within(query), storage, PLANNER + SETTINGS[Place.POSTGRES])
 
 
 def _changes(after: str, storage: Storage, sign: str) -> str:
@@ -95,8 +95,8 @@ def _changes(after: str, storage: Storage, sign: str) -> str:
     return NAMED.format(items=", ".join(items), rows=difference(after, before, storage.columns, sign))
 
 
-def _reading(task: Task, query: str, settings: tuple[str, ...]) -> PostgresQuery:
-    staged = tuple(f"r{i}" for i in range(len(task.shape.definition.columns)))
+def _reading(task: Task, query: str, storage: Storage, settings: tuple[str, ...]) -> PostgresQuery:
+    staged = tuple(f"r{i}" for i in range(len(storage.columns)))
     return reading(query, staged, lossy_columns(task.shape), settings, True)
 
 
@@ -126,5 +126,5 @@ def _shown(column: str) -> str:
 
 def _storage(task: Task, top: Top | None = None) -> Storage:
     """Describe the table to bring up to date: the stream table, or the hidden one of which LIMIT shows a part."""
-    definition = task.shape.definition
-    return Storage.of(definition, task.shape.hashed, body_table(definition.pgt_id) if top else None)
+    shape, pgt_id = task.shape, task.shape.definition.pgt_id
+    return Storage.of(shape.body if top else shape.definition, shape.hashed, body_table(pgt_id) if top else None)

@@ -65,8 +65,14 @@ class Lineage:
 
 def lineage(query: Query, names: Iterable[str]) -> Lineage:
     """Trace the columns of a query, which has these names, to its sources."""
-    if query.aggregate is not None:
-        return _of_aggregate(query.aggregate)
+    hidden = query.top.hidden if query.top else ()
+    found = _of_aggregate(query.aggregate) if query.aggregate else _of_rows(query, names)
+    sorted_by = _union(found.columns[each.name] for each in hidden)
+    shown = {name: ways for name, ways in found.columns.items() if name not in {each.name for each in hidden}}
+    return Lineage(shown, found.rows | _by(Way.SORT, sorted_by))
+
+
+def _of_rows(query: Query, names: Iterable[str]) -> Lineage:
     columns = {name: _column(query.rows, row) for name, row in zip(names, query.row_columns, strict=True)}
     ordering = query.top.ordering if query.top else ()
     sorted_by = {part.name for item in ordering for part in _columns(_parsed(item))}

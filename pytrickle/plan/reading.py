@@ -10,7 +10,7 @@ READ = "SELECT {items}\nFROM (\n{query}\n) AS q"
 
 def lossy_columns(shape: Analysis) -> frozenset[str]:
     """Name the columns whose cast to text may lose something; recomputed values count as such, whatever their type."""
-    types = {f"r{i}": type_name for i, (_, type_name) in enumerate(shape.definition.columns)}
+    types = {f"r{i}": type_name for i, (_, type_name) in enumerate(shape.body.columns)}
     grouped = shape.grouped
     types |= dict(grouped.types) if grouped else {}
     values = {column.name for column in grouped.values} if grouped else set()

@@ -117,6 +117,30 @@ def assert_columns(sales: Any, ranked: Any) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("query", "by"),
+    [
+        ("SELECT region FROM orders ORDER BY note, id LIMIT 3", {("orders.note", "SORT"), ("orders.id", "SORT")}),
+        (
+            "SELECT region FROM orders GROUP BY region ORDER BY max(note) LIMIT 3",
+            {("orders.note", "SORT"), ("orders.region", "GROUP_BY")},
+        ),
+    ],
+)
+def test_what_is_sorted_by_but_not_shown_is_no_column(db: Database, query: str, by: set[tuple[str, str]]) -> None:
+    db.execute("CREATE TABLE orders (id int, region text, note text)")
+    with receiving() as receiver, local_client(db.dsn) as (client, _):
+        client.create_stream_table("firsts", query)
+        http = OpenLineageClient(config={"transport": {"type": "http", "url": receiver.address}})
+        with lineage(client, http) as tell:
+            client.tick(tell)
+    columns = told(receiver)["firsts", "COMPLETE"]["outputs"][0]["facets"]["columnLineage"]
+    assert {name: ways(column["inputFields"]) for name, column in columns["fields"].items()} == {
+        "region": {("orders.region", "IDENTITY")}
+    }
+    assert ways(columns["dataset"]) == by
+
+
 def test_a_receiver_out_of_reach_holds_up_no_refresh(db: Database, caplog: pytest.LogCaptureFixture) -> None:
     db.execute("CREATE TABLE orders (id int)")
     nowhere = {"type": "http", "url": "http://127.0.0.1:9", "retry": {"total": 0}}

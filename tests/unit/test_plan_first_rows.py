@@ -42,7 +42,7 @@ def test_what_is_shown_can_be_ordered_by(order: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("order", ["t.c", "t.b", "t.a + t.c", "(SELECT 1)", "count(*)", "row_number() OVER ()"])
-def test_what_is_not_shown_cannot(order: str) -> None:
+def test_what_is_not_shown_cannot_by_itself(order: str) -> None:
     with pytest.raises(NotDifferentiable, match="what the query does not show"):
         top_of(f"SELECT t.a AS x, t.b + 1 AS y FROM t ORDER BY {order} LIMIT 1", "x", "y")
 

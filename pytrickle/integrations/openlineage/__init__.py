@@ -139,4 +139,4 @@ class Teller:
         shape = self.client.known_shape(found.pgt_id)
         if shape is None or shape.query is None:
             return None
-        return trace(shape.query, [name for name, _ in shape.definition.columns])
+        return trace(shape.query, [name for name, _ in shape.body.columns])

@@ -38,17 +38,27 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
+class HiddenColumn:
+    """A column of a body that is not shown; `collation` is None for none and for the default one."""
+
+    name: str
+    type_name: str
+    collation: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Top:
     """Which rows of a body are shown: ORDER BY items over its columns, and LIMIT and OFFSET, all as text.
 
     `indexed` are the first of the items, each after its column, as far as they are plain columns: by an index of them a
-    refresh need not sort the whole body.
+    refresh need not sort the whole body. The body has the `hidden` columns behind those that are shown.
     """
 
     ordering: tuple[str, ...]
     bounds: str
     with_ties: bool
     indexed: tuple[tuple[str, str], ...]
+    hidden: tuple[HiddenColumn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

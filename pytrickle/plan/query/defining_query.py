@@ -17,6 +17,7 @@ from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.first_rows import CLAUSES, cut_off
 from pytrickle.plan.query.grouping_sets import is_simple
 from pytrickle.plan.query.guard import guard_rows
+from pytrickle.plan.query.hidden_order import body_of, with_hidden
 from pytrickle.plan.query.inner_order import refuse_sorted_input
 from pytrickle.plan.query.lateral import calls_set
 from pytrickle.plan.query.mixed_equality import refuse_unfit_keys
@@ -58,6 +59,10 @@ def parse(definition: Definition, probe: Probe) -> Query:
         if not query.args.get("order"):
             refuse_sorted_input(definition, "LIMIT without ORDER BY")
         refuse_chosen_rows(query, definition.aggregates)
+    query, hidden = with_hidden(query, definition, probe)
+    if hidden:
+        definition = body_of(definition, hidden)
+        queries = Queries(Facts(definition, probe))
     body, top = cut_off(query, tuple(name for name, _ in definition.columns))
     found = _body(body, context, queries)
     if found.aggregate is not None:
@@ -67,7 +72,7 @@ def parse(definition: Definition, probe: Probe) -> Query:
         _refuse_telling_order(
             top, {("", name): type_name for name, type_name in definition.columns if name in found.representatives}
         )
-    return replace(found, rows=narrowed(found.rows), top=top)
+    return replace(found, rows=narrowed(found.rows), top=replace(top, hidden=hidden) if top else None)
 
 
 def _refuse_telling_order(top: Top, representatives: Representatives) -> None:

@@ -26,7 +26,10 @@ def cut_off(query: exp.Expr, columns: tuple[str, ...]) -> tuple[exp.Expr, Top | 
     if any(bound.find(exp.Column, exp.Query) for bound in bounds):
         raise NotDifferentiable("LIMIT by an expression")
     order = query.args.get("order")
-    items = [_over_columns(item, query, columns) for item in (order.expressions if order else ())]
+    found = [over_columns(item, query, columns) for item in (order.expressions if order else ())]
+    items = [item for item in found if item is not None]
+    if len(items) < len(found):
+        raise NotDifferentiable("ORDER BY ... LIMIT by what the query does not show")
     body = query.copy()
     for clause in (*CLAUSES, "order"):
         body.set(clause, None)
@@ -37,8 +40,11 @@ def cut_off(query: exp.Expr, columns: tuple[str, ...]) -> tuple[exp.Expr, Top | 
     return body, Top(text, " ".join(render(bound).strip() for bound in bounds), with_ties, indexed)
 
 
-def _over_columns(item: exp.Expr, query: exp.Expr, columns: tuple[str, ...]) -> exp.Expr:
-    """Write an ORDER BY item over output columns, which are given by position or by their own expressions."""
+def over_columns(item: exp.Expr, query: exp.Expr, columns: tuple[str, ...]) -> exp.Expr | None:
+    """Write an ORDER BY item over output columns, which are given by position or by their own expressions.
+
+    Return None for an item that needs more than them.
+    """
     result = item.copy()
     wanted = item.this
     if isinstance(wanted, exp.Literal) and wanted.is_int:
@@ -56,7 +62,7 @@ def _over_columns(item: exp.Expr, query: exp.Expr, columns: tuple[str, ...]) -> 
         node for node in replaced.find_all(exp.Column, exp.Query, exp.AggFunc, exp.Window) if id(node) not in own
     ]
     if unknown:
-        raise NotDifferentiable("ORDER BY ... LIMIT by what the query does not show")
+        return None
     result.set("this", replaced)
     return result
 

@@ -210,6 +210,25 @@ SELECT id FROM a ORDER BY id LIMIT 2;
 -- offset
 SELECT id FROM a ORDER BY id OFFSET 2;
 
+-- limit_by_what_is_not_shown
+SELECT a.t, b.v FROM a JOIN b USING (k) ORDER BY a."select" DESC NULLS LAST, a.id + b.id, a.id, b.v, b.i OFFSET 1 LIMIT 4;
+
+-- limit_of_groups_by_what_is_not_shown
+WITH x AS (SELECT k, v FROM a) SELECT k FROM x GROUP BY k HAVING count(*) > 1 ORDER BY sum(v) DESC, min(v), k LIMIT 2;
+
+-- limit_of_groups_by_hidden_keys
+SELECT count(*) AS n, 1 AS one FROM a GROUP BY k, s ORDER BY k, s LIMIT 3;
+
+-- limit_by_a_hidden_text
+SELECT id FROM a ORDER BY lower(t) COLLATE "C" DESC, t COLLATE "C", id LIMIT 3;
+
+-- limit_by_a_hidden_window_and_subquery
+SELECT t FROM a ORDER BY row_number() OVER (PARTITION BY k ORDER BY id), (SELECT max(b.id) FROM b WHERE b.k = a.k), id
+LIMIT 3;
+
+-- ties_by_what_is_not_shown
+SELECT id, t FROM a ORDER BY k FETCH FIRST 2 ROWS WITH TIES;
+
 -- exists
 SELECT id FROM a WHERE EXISTS (SELECT FROM b WHERE b.k = a.k);
 

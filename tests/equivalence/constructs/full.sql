@@ -42,6 +42,15 @@ SELECT count(*) AS n FROM (SELECT id FROM a LIMIT 3) x;
 -- limit_by_what_distinct_hides: ORDER BY what it does not show
 SELECT x.t FROM (SELECT DISTINCT ON (k) t FROM a ORDER BY k, id LIMIT 3) x;
 
+-- limit_by_a_hidden_row: ORDER BY ... LIMIT by what the query does not show
+SELECT t FROM a ORDER BY (k, id) LIMIT 3;
+
+-- limit_by_hidden_rows_of_a_source: ORDER BY ... LIMIT by what the query does not show
+SELECT t FROM a ORDER BY a LIMIT 3;
+
+-- limit_beside_a_name_of_ours: ORDER BY ... LIMIT by what the query does not show
+SELECT t AS pgt_order_0 FROM a ORDER BY id LIMIT 3;
+
 -- constant_key_of_sets: a constant among the keys
 SELECT 1 AS x, k, sum(id) AS s FROM a GROUP BY GROUPING SETS (1, 2);
 
