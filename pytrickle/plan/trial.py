@@ -6,7 +6,7 @@ What is given up costs no more than a known share of what is done instead.
 from dataclasses import replace
 
 from pytrickle.plan.apply_plan import Action
-from pytrickle.plan.auto import MARGIN, WORTH_LIMITING, Choice, readable_seconds
+from pytrickle.plan.auto import MARGIN, WORTH_LIMITING, Choice, Costs, readable_seconds
 
 # What is expected to be quicker may take as long as the whole, and what the first plan of its kind takes beyond that.
 PLANNING = 0.1
@@ -17,6 +17,11 @@ SHARE = 0.3
 AGAIN = 1.5
 # Unless this share of all rows has changed.
 MOST_CHANGED = 0.05
+# Where a whole refresh is short, only what is expected to take at most so many times longer is tried, and planned in so
+# many seconds; where it takes fewer seconds than these, nothing is.
+NEARLY = 2
+SHORT = 0.03
+SOON = 0.015
 
 
 def limited(choice: Choice, delta_rows: int) -> Choice:
@@ -25,7 +30,7 @@ def limited(choice: Choice, delta_rows: int) -> Choice:
     Try the other way instead, for a shorter time, where it may be quicker and was never measured.
     """
     costs = choice.costs
-    if costs is None or costs.whole < WORTH_LIMITING:
+    if costs is None or (costs.whole < WORTH_LIMITING and not _is_worth_trying(choice, costs, delta_rows)):
         return choice
     known, differential = costs.experience.knows(delta_rows), choice.action is Action.DIFFERENTIAL
     if differential and known:
@@ -39,6 +44,12 @@ def limited(choice: Choice, delta_rows: int) -> Choice:
     if not untried or delta_rows > MOST_CHANGED * costs.source_rows:
         return choice
     return _tried(choice, Action.DIFFERENTIAL, seconds)
+
+
+def _is_worth_trying(choice: Choice, costs: Costs, delta_rows: int) -> bool:
+    """Whether a delta that is expected to be slower than a short whole refresh may be quicker, which is found soon."""
+    near = costs.differential(delta_rows) <= NEARLY * costs.whole and costs.planning <= SOON
+    return choice.action is Action.FULL and costs.whole >= SHORT and near
 
 
 def _tried(choice: Choice, action: Action, seconds: float) -> Choice:

@@ -85,6 +85,33 @@ def test_what_is_long_to_plan_is_tried_for_as_much_longer() -> None:
     assert found.action is Action.DIFFERENTIAL and found.most_seconds == pytest.approx(SHARE * 1.0 + 0.09)
 
 
+@pytest.mark.parametrize(
+    ("whole", "times", "length", "action"),
+    [
+        (0.05, 1.5, 5_000, Action.DIFFERENTIAL),
+        (0.05, 2.5, 5_000, Action.FULL),
+        (0.05, 1.5, 40_000, Action.FULL),
+        (0.028, 1.5, 5_000, Action.FULL),
+    ],
+    ids=["nearly as quick", "slower", "long to plan", "too little to gain"],
+)
+def test_instead_of_a_short_whole_refresh_what_may_be_as_quick_is_tried(
+    whole: float, times: float, length: int, action: Action
+) -> None:
+    known = evidence((PastRefresh(True, ROWS, whole),) * 2, load=whole, reading=whole / 2)
+    plain = Quote(length=length, whole=1e3, delta=0.0)
+    below = expected(known, False, plain).differential(ROWS)
+    grown = next(
+        replace(plain, delta=cost)
+        for cost in range(1_000, 10_000_000, 1_000)
+        if expected(known, False, replace(plain, delta=cost)).differential(ROWS) > times * whole
+    )
+    assert below < times * whole
+    found = way(known, grown)
+    assert (found.action, found.most_seconds is None) == (action, action is Action.FULL)
+    assert action is Action.FULL or found.most_seconds == pytest.approx(SHARE * whole + 0.005)
+
+
 def test_what_was_given_up_is_not_tried_again() -> None:
     given_up = PastRefresh(False, ROWS, 3.0, limit=0.3)
     found = way(evidence((given_up, *WHOLE)), DEAR)
