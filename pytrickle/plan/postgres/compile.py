@@ -102,7 +102,7 @@ class Compiler:
         text = "SELECT " + ", ".join([*items, f"{weight(join, totals)} AS {WEIGHT}"])
         if texts := self._from_items(replace(block, input=rest), bound, touched, compared):
             text += "\nFROM " + ", ".join(texts)
-        tests = [*conditions(rest), *([compared.test(changes)] if compared else [])]
+        tests = [*conditions(rest, self.ranges), *([compared.test(changes)] if compared else [])]
         return f"{text}\nWHERE {' AND '.join(f'({test})' for test in tests)}" if tests else text
 
     def _from_items(

@@ -1,7 +1,9 @@
 """The order in which a compiled join reads its leaves, and what of it changes or keys lead to."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.relation import (
     BUFFERED,
     Column,
@@ -15,11 +17,14 @@ from pytrickle.plan.algebra.relation import (
     Version,
     leaves,
 )
+from pytrickle.plan.postgres.buffer import is_netted
 from pytrickle.plan.postgres.weight import has_weight
 from pytrickle.plan.sql.dialect import quote
 from pytrickle.plan.sql.types import has_one_text, is_collatable
 
 SUBQUERY = "(\n{text}\n) AS {alias}"
+# PostgreSQL takes the function for a hundred times as dear as others. It is never called, for the test holds then.
+DEAR = "CASE WHEN {test} THEN true WHEN to_tsvector('') IS NULL THEN false END IS NOT NULL"
 ASKED = "LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {conditions} OFFSET 0) AS {alias}"
 
 
@@ -143,20 +148,30 @@ def links(leaf: Leaf, join: Join, known: set[str]) -> list[Predicate]:
     ]
 
 
-def conditions(join: Join) -> list[str]:
+def conditions(join: Join, ranges: Mapping[int, ChangeRange]) -> list[str]:
     """Write the predicates of a join so that PostgreSQL expects enough rows where changes meet changes.
 
     PostgreSQL takes the columns of a key for independent, and expects 200 values where it has no statistics. So only
     the first of several equalities between the same two sets of changes shall count; else it expects one row, and runs
-    through the next set of changes once for each row that there is.
+    through the next set of changes once for each row that there is. As it may expect one row of tables, too, the first
+    equality between two sets of many changes is written again as a test that seems dear. It is made for the rows alone
+    that the equality has found, so that the sets are hashed.
     """
     changed = {leaf.alias for leaf in leaves(join) if has_weight(leaf)}
+    many = _many_changes(join, ranges)
     met: set[frozenset[str]] = set()
     written = []
     for predicate in join.predicates:
-        sides = predicate.expr.tables
-        further = predicate.equality is not None and sides <= changed and sides in met
-        written.append(f"CASE WHEN {predicate.expr.sql} THEN true END" if further else predicate.expr.sql)
-        if predicate.equality is not None:
+        equality, test, sides = predicate.equality, predicate.expr.sql, predicate.expr.tables
+        further = equality is not None and sides <= changed and sides in met
+        written.append(f"CASE WHEN {test} THEN true END" if further else test)
+        if equality is not None and not equality.null_safe and not further and sides <= many:
+            written.append(DEAR.format(test=test))
+        if equality is not None:
             met.add(sides)
     return written
+
+
+def _many_changes(join: Join, ranges: Mapping[int, ChangeRange]) -> frozenset[str]:
+    buffered = (leaf for leaf in leaves(join) if isinstance(leaf, Scan) and leaf.version in BUFFERED)
+    return frozenset(leaf.alias for leaf in buffered if not is_netted(ranges[leaf.relid]))
