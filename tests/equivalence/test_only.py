@@ -46,3 +46,30 @@ def test_what_cannot_be_followed_is_read_whole_also_where_others_capture_its_sou
         assert sorted(result.action for result in client.tick()) == ["FULL", "FULL", "NO_DATA"]
         for name, query in queries.items():
             assert not differences(db.connect(), name, query, True)
+
+
+def test_what_came_to_be_read_as_a_whole_stays_at_its_watermark(db: Database) -> None:
+    db.execute("CREATE TABLE s (id int, k int, v int); SELECT pgtrickle.create_watermark_group('g', ARRAY['s'])")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("st", QUERY, watermark_gating="hold_back")
+
+        def refreshed(day: int, *changes: str) -> tuple[str, str]:
+            """Let rows be complete and others come after, and refresh."""
+            db.execute(
+                f"INSERT INTO s VALUES ({day}, 0, 1); SELECT pgtrickle.advance_watermark('s', '2024-01-0{day}Z')"
+            )
+            for change in (*changes, f"INSERT INTO s VALUES ({day}, 9, 9)"):
+                db.execute(change)
+            (result,) = client.tick()
+            return result.action, result.reason
+
+        assert refreshed(1)[0] == "FULL"
+        assert db.execute("SELECT k, n, v FROM st ORDER BY k") == [(0, 1, 1)]
+        waits = "g: public.s cannot be held back: it is read without its children (ONLY)"
+        db.execute("CREATE TABLE child () INHERITS (s)")
+        assert refreshed(2) == refreshed(3) == ("SKIP", waits)
+        assert db.execute("SELECT k, n, v FROM st ORDER BY k") == [(0, 1, 1)]
+        db.execute("ALTER TABLE child NO INHERIT s")
+        assert refreshed(4)[0] == "SKIP"  # and is captured from now on
+        assert refreshed(5)[0] == "REINITIALIZE"
+        assert db.execute("SELECT k, n, v FROM st ORDER BY k") == [(0, 5, 5), (9, 4, 36)]

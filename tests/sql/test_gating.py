@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conftest import Database
-from tests.sql.checks import decide, refused
+from tests.sql.checks import create, decide, refused
 
 
 @pytest.fixture
@@ -167,6 +167,34 @@ def test_a_new_group_may_not_undermine_a_table_that_holds_back(dag: Database) ->
     with refused("55000"):
         dag.execute("SELECT pgtrickle.create_watermark_group('pipeline', ARRAY['orders', 'lines'])")
     assert dag.execute("SELECT * FROM pgtrickle.watermark_groups()") == []
+
+
+@pytest.mark.parametrize(
+    ("source", "query", "why"),
+    [
+        ("s", "SELECT id FROM ONLY s", "public.s is read without its children (ONLY)"),
+        ("s", "SELECT tableoid AS part, id FROM s", "public.s is read by a system column"),
+        ("noted", "SELECT id FROM noted", "public.noted is unlogged, a crash would empty it unnoticed"),
+    ],
+)
+def test_what_is_read_as_a_whole_is_not_said_to_be_held_back(db: Database, source: str, query: str, why: str) -> None:
+    db.execute("CREATE TABLE s (id int); CREATE TABLE child () INHERITS (s); CREATE UNLOGGED TABLE noted (id int)")
+    group = f"SELECT pgtrickle.create_watermark_group('g', ARRAY['{source}'])"
+    hint = f"Use watermark_gating => 'gate' or 'none' for public.st, or leave public.{source} out of watermark group"
+    db.execute(group)
+    with refused("55000", f"{hint} 'g'.", "hold_back_source", f"public.st cannot hold back: {why}"):
+        create(db, query, "st", watermark_gating="hold_back")
+    create(db, query, "st")
+    with refused("55000"):
+        db.execute("SELECT pgtrickle.alter_stream_table('st', watermark_gating => 'hold_back')")
+    db.execute("SELECT pgtrickle.drop_watermark_group('g')")
+    db.execute("SELECT pgtrickle.alter_stream_table('st', watermark_gating => 'hold_back')")
+    with refused("55000"):
+        db.execute(group)
+    db.execute("CREATE TABLE o (id int); SELECT pgtrickle.create_watermark_group('g', ARRAY['o'])")
+    with refused("55000"):
+        db.execute("SELECT pgtrickle.alter_watermark_group('g', ARRAY['o', %s])", source)
+    create(db, "SELECT id FROM o", "others", watermark_gating="hold_back")
 
 
 def test_a_group_of_which_nothing_is_known_vouches_for_nothing(dag: Database) -> None:

@@ -47,6 +47,7 @@ BEGIN
     PERFORM tell_of_the_first_load((given ->> 'initialize')::boolean);
     PERFORM check_windows_close(id);
     PERFORM check_hold_back();
+    PERFORM check_held_sources(ARRAY[id]);
     PERFORM warn_of_no_group(id);
     PERFORM tell('pgtrickle_refresh', jsonb_build_object('pgt_id', id));
     RETURN id;
@@ -207,6 +208,7 @@ BEGIN
     WHERE t.pgt_id = id AND (query IS NOT NULL OR given ->> 'refresh_mode' IS NOT NULL);
     PERFORM check_hold_back();
     IF query IS NOT NULL OR given ->> 'watermark_gating' IS NOT NULL THEN
+        PERFORM check_held_sources(ARRAY[id]);
         PERFORM warn_of_no_group(id);
     END IF;
     PERFORM tell('pgtrickle_refresh', jsonb_build_object('pgt_id', id));

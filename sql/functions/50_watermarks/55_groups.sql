@@ -37,6 +37,7 @@ BEGIN
                   HINT = 'Use pgtrickle.alter_watermark_group() to change it.';
     END IF;
     PERFORM check_hold_back();
+    PERFORM check_held_sources(NULL, id);
     PERFORM tell_of_settings();
     RETURN id;
 END
@@ -134,6 +135,9 @@ BEGIN
         stale_after = altered.stale_after, on_stale = altered.on_stale, idle_after = altered.idle_after
     WHERE g.group_id = altered.group_id;
     PERFORM check_hold_back();
+    IF new_sources IS NOT NULL THEN
+        PERFORM check_held_sources(NULL, altered.group_id);
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.alter_watermark_group(text, text[], interval, interval, text, interval, text[], bigint,

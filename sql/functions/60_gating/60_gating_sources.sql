@@ -105,6 +105,49 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.check_hold_back() IS
     'Error 55000 if a hold_back stream table reads one that may show rows beyond its cut.';
 
+-- A source that is not captured is read as it is, whatever its watermark says.
+CREATE OR REPLACE FUNCTION pgtrickle_private.read_whole(readers bigint[], grouped regclass[],
+        OUT reader text, OUT source text, OUT obstacle text)
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    SELECT format('%I.%I', t.pgt_schema, t.pgt_name), last_name(d.source_relid), COALESCE(
+        (SELECT s.obstacle FROM query_sources(t.view_relid) AS s WHERE s.source_relid = d.source_relid),
+        'is not captured yet') INTO reader, source, obstacle
+    FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id)
+    WHERE d.pgt_id = ANY (readers) AND d.source_relid = ANY (grouped) AND d.source_type = 'UNCAPTURED'
+    ORDER BY d.pgt_id, d.source_relid::oid LIMIT 1;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.read_whole(bigint[], regclass[]) IS
+    'A source of a watermark group that one of these stream tables reads as a whole, and why it cannot be captured, as '
+    'part of a sentence; all NULL if none.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_held_sources(readers bigint[], only_group integer DEFAULT NULL)
+    RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    held CONSTANT bigint[] := ARRAY(SELECT t.pgt_id FROM pgt_stream_tables AS t
+        WHERE t.watermark_gating = 'hold_back' AND (readers IS NULL OR t.pgt_id = ANY (readers)));
+    conflict record;
+BEGIN
+    SELECT g.group_name, w.* INTO conflict
+    FROM pgt_watermark_groups AS g CROSS JOIN LATERAL read_whole(held, g.sources) AS w
+    WHERE w.source IS NOT NULL AND g.group_id = COALESCE(only_group, g.group_id)
+    ORDER BY g.group_name LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION '% cannot hold back: % %', conflict.reader, conflict.source, conflict.obstacle
+            USING ERRCODE = '55000', CONSTRAINT = 'hold_back_source',
+                  HINT = format('Use watermark_gating => ''gate'' or ''none'' for %s, or leave %s out of watermark '
+                      'group %L.', conflict.reader, conflict.source, conflict.group_name);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.check_held_sources(bigint[], integer) IS
+    'Error 55000 if one of these hold_back stream tables, or with NULL any, reads a source of a watermark group, or of '
+    'this one, as a whole: it would show rows beyond its cut.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.warn_of_no_group(p_pgt_id bigint) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

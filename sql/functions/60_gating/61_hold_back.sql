@@ -113,6 +113,7 @@ DECLARE
     obstacle CONSTANT text := CASE WHEN cardinality(upstream) > 1
         THEN COALESCE(showing_more(upstream, p_group_id), other_tolerance(p_pgt_id, upstream, p_group_id)) END;
     missing record;
+    whole record;
     staying record;
 BEGIN
     decision := 'run';
@@ -121,7 +122,14 @@ BEGIN
     IF effective IS NULL OR found.behind IS NOT NULL OR found.unreadable IS NOT NULL THEN
         caps := frontier_caps(p_pgt_id, watermark_group.sources);
         missing := missing_entry(watermark_group, upstream);
-        IF NOT missing.overtaken THEN
+        whole := read_whole(upstream, watermark_group.sources);
+        IF whole.source IS NOT NULL THEN
+            -- check_held_sources() refuses this. But a source may get children, or another obstacle, afterwards.
+            decision := 'waiting';
+            reason := format('%s cannot be held back: it %s', whole.source, whole.obstacle);
+            effective := NULL;
+            RETURN;
+        ELSIF NOT missing.overtaken THEN
             waiting_for := (SELECT array_to_string(NULLIF(a.never_advanced, '{}'), ', ')
                 FROM group_alignment(p_group_id) AS a);
             reason := COALESCE(waiting_for || ' never advanced', missing.source
