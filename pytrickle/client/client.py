@@ -14,6 +14,7 @@ from psycopg.sql import SQL, Composed
 from pytrickle.catalog import install as migrate
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.options import Options, call
+from pytrickle.catalog.server_probe import server_probe
 from pytrickle.client.definitions import Definitions
 from pytrickle.client.feeds import Feeds
 from pytrickle.client.inspection import Inspection
@@ -43,6 +44,7 @@ from pytrickle.errors import NotDifferentiable, PytrickleError
 from pytrickle.inspect.as_of import AsOf
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.append_mode import check_append
+from pytrickle.plan.at_cut import expanded
 from pytrickle.progress import Moment, sql_type
 from pytrickle.refresh.cycle.rules import check_monotone
 from pytrickle.refresh.planner import Planner
@@ -145,7 +147,7 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
             self._ask(*call("alter_stream_table", arguments, options))
             connection.execute(AGAIN_READABLE)
             pgt_id = catalog.resolve_name(connection, name)
-            if query is not None or "refresh_mode" in options:
+            if query is not None or not options.keys().isdisjoint(("refresh_mode", "watermark_gating")):
                 self._require(pgt_id)
             check_monotone(self._refreshing().planner, connection, pgt_id)
 
@@ -278,12 +280,16 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
         return self._refresher
 
     def _require(self, pgt_id: int) -> None:
-        """Refuse what a planner must refuse: a mode that needs a delta rule, for a query that has none."""
+        """Refuse what a planner must refuse: a mode that needs a delta rule, or a cut, for a query that has none."""
         table = catalog.stream_table(self._connection(), pgt_id)
-        if not table.differential_only and table.window_end is None:
+        held = table.decision.gating == "hold_back"
+        if not table.differential_only and table.window_end is None and not held:
             return
         shape = self._refreshing().planner.shape(self._connection(), pgt_id)
+        if held:
+            with server_probe(self._connection()) as probe:
+                expanded(shape.definition, {}, probe)
         if table.window_end is not None:
             check_append(shape, table.window_end)
-        if shape.full_reason:
+        if table.differential_only and shape.full_reason:
             raise NotDifferentiable(f"The query cannot be refreshed differentially: {shape.full_reason}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 import pytrickle
@@ -101,6 +102,46 @@ def test_what_no_wrapper_can_stand_for_is_read_as_a_whole_by_the_hidden_view(
             assert _shown(db, name) == _shown(db, f"({query})")
             assert client.verify(name).matches
         _change(db)
+
+
+HELD = {
+    **WHOLE,
+    "by_a_function_in_a_view": ("SELECT id, n FROM listed", r"tools\.every"),
+    "by_current_schema": ("SELECT id, CURRENT_SCHEMA AS s FROM items", "CURRENT_SCHEMA"),
+    "by_both": ("SELECT found(id) AS n FROM items WHERE |*| id > 1", r"tools\.found"),
+}
+
+
+def test_what_only_the_hidden_view_reads_cannot_be_held_back(tools: tuple[Database, pytrickle.Client]) -> None:
+    db, client = tools
+    db.execute("CREATE VIEW listed AS SELECT i.id, e.n FROM items AS i, tools.every(i.id) AS e (n)")
+    db.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['items'])")
+    for name, (query, reason) in HELD.items():
+        with pytest.raises(pytrickle.errors.QueryRefused, match=reason) as refusal:
+            client.create_stream_table(name, query, watermark_gating="hold_back")
+        assert refusal.value.hint == "Use watermark_gating => 'gate' or 'none' for this stream table."
+        client.create_stream_table(name, query)
+        with pytest.raises(pytrickle.errors.QueryRefused, match=reason):
+            client.alter_stream_table(name, watermark_gating="hold_back")
+        client.drop_stream_table(name)
+    for name, query in WRAPPED.items():
+        client.create_stream_table(name, query, watermark_gating="hold_back")
+    expected = {name: _shown(db, f"({query})") for name, query in WRAPPED.items()}
+    db.execute("SELECT pgtrickle.advance_watermark('items', '2024-01-01Z')")
+    _change(db)
+    assert {(result.action, result.error) for result in client.tick()} == {("FULL", None)}
+    assert {name: _shown(db, name) for name in WRAPPED} == expected
+
+
+def test_a_catalog_alone_refuses_to_hold_back_by_the_path(tools: tuple[Database, pytrickle.Client]) -> None:
+    db, _ = tools
+    with db.connect() as connection:
+        connection.execute("SET search_path = public, tools")
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match=r"cannot hold back: .* tools\.every"):
+            connection.execute(
+                "SELECT pgtrickle.create_stream_table('s', 'SELECT n FROM items, every(id) AS e (n)', "
+                "watermark_gating => 'hold_back')"
+            )
 
 
 def test_the_equality_of_an_extension_is_dropped_with_the_last_stream_table_that_compares_by_it(

@@ -105,14 +105,21 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.refuse_domain(regclass) IS
     'Error 0A000 if the rows of a relation could be stored under the search_path of its creator only.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.said_of_path(function oid) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT format('the function %s, which finds names by the search_path while it runs, unless ALTER FUNCTION gives it '
+        'one', function::regprocedure)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.said_of_path(oid) IS
+    'What path_dependence() says of a function.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.path_dependence(view regclass) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT found.what
     FROM (
-        SELECT format('the function %s, which finds names by the search_path while it runs, unless ALTER FUNCTION '
-            'gives it one', f::regprocedure)
-        FROM path_dependent_functions(view) AS f
+        SELECT said_of_path(f) FROM path_dependent_functions(view) AS f
         UNION ALL
         SELECT 'CURRENT_SCHEMA' FROM pg_rewrite AS r WHERE r.ev_class = view
             AND r.ev_action::text LIKE '%{SQLVALUEFUNCTION :op 14 %'
@@ -251,7 +258,8 @@ REVOKE ALL ON FUNCTION pgtrickle_private.sets_path(oid), pgtrickle_private.path_
     pgtrickle_private.uses_plain_names(regclass),
     pgtrickle_private.path_dependent_among(oid[], oid[]), pgtrickle_private.domain_obstacle(regclass),
         pgtrickle_private.refuse_domain(regclass), pgtrickle_private.path_dependent_functions(regclass),
-        pgtrickle_private.path_dependence(regclass), pgtrickle_private.wrapper_name(oid, text),
+        pgtrickle_private.said_of_path(oid), pgtrickle_private.path_dependence(regclass),
+    pgtrickle_private.wrapper_name(oid, text),
     pgtrickle_private.wrappable_functions(regclass), pgtrickle_private.wrap_function(oid, text),
         pgtrickle_private.wrapped_functions(), pgtrickle_private.wrap_functions(regclass, text),
     pgtrickle_private.drop_idle_wrappers() FROM PUBLIC;

@@ -50,5 +50,31 @@ COMMENT ON FUNCTION pgtrickle_private.chosen_names(regclass) IS
     'The operators and the user''s functions that PostgreSQL chose for a view, each as often as it did; mirrors and '
     'wrappers count as what they stand for.';
 
+-- Asked before anything is read: a wrapper sets the path where a function is called by its name, but not where an
+-- operator, a cast, an aggregate or a domain calls it.
+CREATE OR REPLACE FUNCTION pgtrickle_private.unwrapped_dependence(view regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
+AS $$
+BEGIN
+    IF uses_plain_names(view) THEN
+        RETURN NULL;
+    END IF;
+    RETURN (
+        SELECT min(COALESCE(
+            (SELECT min(said_of_path(f)) FROM path_dependent_among(ARRAY(
+                SELECT DISTINCT m[2]::oid
+                FROM regexp_matches(t.tree, ':(funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS m
+                WHERE m[1] <> 'funcid' OR m[2]::oid NOT IN (SELECT wrappable_functions(view))),
+                ARRAY(SELECT k.oid FROM types_used(view) AS u(id) JOIN pg_constraint AS k ON k.contypid = u.id)) AS f),
+            CASE WHEN t.tree LIKE '%{SQLVALUEFUNCTION :op 14 %' THEN 'CURRENT_SCHEMA' END,
+            names_shown(view)))
+        FROM query_trees(view) AS t);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.unwrapped_dependence(regclass) IS
+    'What of a view, or of one that it reads, may depend on the search_path although wrappers stand for functions, or '
+    'NULL.';
+
 REVOKE ALL ON FUNCTION pgtrickle_private.name_facts(pgtrickle.pgt_stream_tables),
-    pgtrickle_private.chosen_names(regclass) FROM PUBLIC;
+    pgtrickle_private.chosen_names(regclass), pgtrickle_private.unwrapped_dependence(regclass) FROM PUBLIC;

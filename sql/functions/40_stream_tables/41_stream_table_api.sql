@@ -48,6 +48,7 @@ BEGIN
     PERFORM check_windows_close(id);
     PERFORM check_hold_back();
     PERFORM check_held_sources(ARRAY[id]);
+    PERFORM check_held_query(id);
     PERFORM warn_of_no_group(id);
     PERFORM tell('pgtrickle_refresh', jsonb_build_object('pgt_id', id));
     RETURN id;
@@ -209,6 +210,7 @@ BEGIN
     PERFORM check_hold_back();
     IF query IS NOT NULL OR given ->> 'watermark_gating' IS NOT NULL THEN
         PERFORM check_held_sources(ARRAY[id]);
+        PERFORM check_held_query(id);
         PERFORM warn_of_no_group(id);
     END IF;
     PERFORM tell('pgtrickle_refresh', jsonb_build_object('pgt_id', id));

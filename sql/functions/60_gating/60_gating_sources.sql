@@ -148,6 +148,25 @@ COMMENT ON FUNCTION pgtrickle_private.check_held_sources(bigint[], integer) IS
     'Error 55000 if one of these hold_back stream tables, or with NULL any, reads a source of a watermark group, or of '
     'this one, as a whole: it would show rows beyond its cut.';
 
+-- At a cut its text is read instead of the hidden view, in which PostgreSQL has settled every name.
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_held_query(p_pgt_id bigint) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    held CONSTANT pgt_stream_tables := (SELECT t FROM pgt_stream_tables AS t
+        WHERE t.pgt_id = p_pgt_id AND t.watermark_gating = 'hold_back');
+    found CONSTANT text := CASE WHEN held.view_relid IS NOT NULL THEN unwrapped_dependence(held.view_relid) END;
+BEGIN
+    IF found IS NOT NULL THEN
+        RAISE EXCEPTION '% cannot hold back: its query uses %', format('%I.%I', held.pgt_schema, held.pgt_name), found
+            USING ERRCODE = '0A000', CONSTRAINT = 'query_refused',
+                  HINT = 'Use watermark_gating => ''gate'' or ''none'' for this stream table.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.check_held_query(bigint) IS
+    'Error 0A000 if a hold_back stream table cannot be read at a cut, since its query follows the search_path.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.warn_of_no_group(p_pgt_id bigint) RETURNS void
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
