@@ -71,18 +71,29 @@ def test_reports_may_have_no_rows_or_all(db: Database) -> None:
         ("advance_watermark('pg_catalog.pg_class', now())", "not a table that a loader fills", "a table of your own"),
         ("advance_batch('pgtrickle.pgt_watermarks', 5)", "not a table that a loader fills", "a table of your own"),
         ("gate_source('pg_catalog.pg_class')", "not a table that a loader fills", "a table of your own"),
+        ("alert(' ', 'orders', true, 'hot')", "' ' is not a valid kind", "in a word"),
+        ("alert('heat', '', true, 'hot')", "'' is not a valid subject", "with what"),
+        ("alert('heat', 'orders', true, 'hot', since => '-infinity')", "is not a valid since", "leave it out"),
+        ("repair_capture('orders_pkey')", "'public.orders_pkey' is not a valid source", "a stream table reads"),
+        ("repair_capture('shown')", "'public.shown' is not a valid source", "a stream table reads"),
+        ("repair_capture(NULL::regclass)", "source must not be NULL", "a stream table reads"),
+        ("bulk_alter_stream_tables(NULL, '{}')", "list of stream tables must not be NULL", "an empty list"),
+        ("bulk_drop_stream_tables(NULL)", "list of stream tables must not be NULL", "an empty list"),
+        ("create_watermark_group('g', '{{orders},{copied}}')", "is not a valid list of sources", "in one list"),
+        ("staged_event_time('orders', NULL)", "column_name must not be NULL", "the event time"),
         ("drop_stream_table('copied', NULL)", "cascade must not be NULL", "Use true or false."),
     ],
 )
 def test_nothing_is_kept_of_what_means_nothing(db: Database, call: str, sentence: str, hint: str) -> None:
     db.execute("CREATE TABLE orders (id integer PRIMARY KEY)")
     db.execute("SELECT pgtrickle.create_stream_table('copied', 'SELECT id FROM orders')")
+    db.execute("CREATE VIEW shown AS SELECT id FROM orders")
     with db.connect() as caller:
         caller.execute("CREATE TEMPORARY TABLE passing (id integer PRIMARY KEY)")
         with pytest.raises(InvalidArgument, match=sentence) as failure, translate_errors():
             caller.execute(f"SELECT * FROM pgtrickle.{call}".encode())
     assert hint in str(failure.value.hint)
-    for table in ("subscriptions", "sink_batches", "feeds", "alert_limits", "watermarks", "source_gates"):
+    for table in ("subscriptions", "sink_batches", "feeds", "alert_limits", "watermarks", "source_gates", "alerts"):
         assert db.value(f"SELECT count(*) FROM pgtrickle.pgt_{table}") == 0
 
 

@@ -101,6 +101,9 @@ DECLARE
             COALESCE(capture_problem(source), 'repair was asked for'));
     dependency record;
 BEGIN
+    IF COALESCE((SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = source), source IS NULL) THEN
+        PERFORM refuse_value('source', qualified_name(source), 'Name a table that a stream table reads.');
+    END IF;
     -- The strongest lock that removing needs comes first: one that is kept while waiting for another would stop
     -- loaders.
     PERFORM remove_capture(source);

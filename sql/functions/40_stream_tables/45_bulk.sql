@@ -25,6 +25,18 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.check_bulk(regproc, jsonb[]) IS
     'Error 22023 unless each object has only keys that are arguments of a function, and there are not too many.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_names(names text[]) RETURNS void
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF names IS NULL THEN
+        PERFORM refuse_value('list of stream tables', NULL, 'Name the stream tables; an empty list means none.');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.check_names(text[]) IS
+    'Error 22004 where there is no list of names.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.bulk_create(definitions jsonb,
     search_path text DEFAULT current_setting('search_path')) RETURNS jsonb
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -55,6 +67,7 @@ DECLARE
     given CONSTANT jsonb := params::jsonb;
     stream_table text;
 BEGIN
+    PERFORM check_names(names);
     PERFORM check_bulk('pgtrickle.alter_stream_table'::regproc, array_fill(given, ARRAY[cardinality(names)]));
     FOREACH stream_table IN ARRAY names LOOP
         PERFORM alter_from(stream_table_id(stream_table, search_path), given ->> 'query', given - 'query' - 'status',
@@ -76,6 +89,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.bulk_drop_stream_tables(names text[],
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
+    PERFORM check_names(names);
     PERFORM drop_stream_table(s.stream_table, false, search_path)
     FROM (SELECT n AS stream_table FROM unnest(names) AS n ORDER BY stream_table_id(n, search_path) DESC) AS s;
     RETURN cardinality(names);

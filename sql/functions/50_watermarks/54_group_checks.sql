@@ -8,7 +8,10 @@ DECLARE
     relation regclass;
     relations regclass[] := '{}';
 BEGIN
-    IF sources IS NULL OR array_position(sources, NULL) IS NOT NULL THEN
+    IF array_ndims(sources) > 1 THEN
+        PERFORM refuse_value('list of sources', sources::text,
+            'Give the names in one list, such as ARRAY[''orders'', ''order_lines''].');
+    ELSIF sources IS NULL OR array_position(sources, NULL) IS NOT NULL THEN
         PERFORM refuse_value('source', NULL, 'Name the tables of the group.');
     ELSIF cardinality(sources) = 0 THEN
         PERFORM refuse_value('list of sources', '{}', 'A group needs at least one source.');

@@ -136,11 +136,15 @@ COMMENT ON FUNCTION pgtrickle.staged_rows(text) IS
     'their order. Needs SELECT on it.';
 
 CREATE OR REPLACE FUNCTION pgtrickle.staged_event_time(source regclass, column_name text) RETURNS text
-    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    SELECT COALESCE((SELECT event_time_of(e, 's') FROM pgt_event_times AS e WHERE e.source_relid = source
-        AND e.column_name = staged_event_time.column_name),
-                    format('s.%I::timestamptz', column_name))
+BEGIN
+    IF column_name IS NULL THEN
+        PERFORM refuse_value('column_name', NULL, 'Name the column that holds the event time.');
+    END IF;
+    RETURN COALESCE((SELECT event_time_of(e, 's') FROM pgt_event_times AS e WHERE e.source_relid = source
+        AND e.column_name = staged_event_time.column_name), format('s.%I::timestamptz', column_name));
+END
 $$;
 COMMENT ON FUNCTION pgtrickle.staged_event_time(regclass, text) IS
     'Expression for the event time, as a timestamptz, of a staged row s: as set_event_time() declared this column of '

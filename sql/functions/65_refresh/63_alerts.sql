@@ -49,6 +49,11 @@ DECLARE
 BEGIN
     IF kind IS NULL OR subject IS NULL OR open IS NULL OR sentence IS NULL THEN
         PERFORM refuse_value('alert', NULL, 'Give kind, subject, whether it begins or ends, and a sentence.');
+    ELSIF btrim(kind) = '' OR btrim(subject) = '' THEN
+        PERFORM refuse_value(CASE btrim(kind) WHEN '' THEN 'kind' ELSE 'subject' END, CASE btrim(kind) WHEN '' THEN kind
+            ELSE subject END, 'Say in a word what is the matter, and with what.');
+    ELSIF NOT isfinite(since) THEN
+        PERFORM refuse_value('since', since::text, 'Give the moment at which it began; leave it out for now.');
     ELSIF open THEN
         INSERT INTO pgt_alerts AS a (kind, subject, group_name, since, sentence)
         VALUES (alert.kind, alert.subject, alert.group_name, COALESCE(alert.since, clock_timestamp()), alert.sentence)
