@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from pytrickle.catalog.restored import refuse_half_restored
+from pytrickle.catalog.restored import refuse_begun, refuse_half_restored
 from pytrickle.database import filled, translate_errors
 from pytrickle.errors import (
     CatalogError,
@@ -247,6 +247,7 @@ def _applied(connection: psycopg.Connection) -> dict[int, str] | None:
     RestoreUnderWay for one that is not there completely yet.
     """
     if not _is_installed(connection):
+        refuse_begun(connection)
         return None
     applied: dict[int, str] = dict(connection.execute(_CHECKSUMS).fetchall())
     refuse_half_restored(connection, has_rows=bool(applied))

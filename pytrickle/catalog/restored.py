@@ -25,6 +25,18 @@ _HINT = (
 )
 
 
+def refuse_begun(connection: psycopg.Connection) -> None:
+    """Raise RestoreUnderWay where there is a schema for a catalog, but not yet the table that tells its version.
+
+    An install makes both in one transaction; pg_restore comes to that table late.
+    """
+    if connection.execute("SELECT to_regnamespace('pgtrickle')").fetchone() != (None,):
+        raise RestoreUnderWay(
+            "The database is not restored completely yet: it lacks the table pgtrickle.pgt_schema_version.",
+            f"{_HINT} If nothing was restored, drop the schemas whose names begin with pgtrickle: they are in the way.",
+        )
+
+
 def refuse_half_restored(connection: psycopg.Connection, *, has_rows: bool) -> None:
     """Raise RestoreUnderWay where the catalog lacks something still, NotInstalled where it lacks its rows alone."""
     if missing := connection.execute(_MISSING).fetchone():

@@ -137,6 +137,33 @@ def test_a_dump_without_a_schema_of_the_catalog_says_so(db: Database, empty_db: 
         local_client(empty_db.dsn).__enter__()
 
 
+def test_a_dump_of_the_catalog_alone_lacks_what_it_names(db: Database, empty_db: Database, tmp_path: Path) -> None:
+    """Of a stream table that was never refreshed nothing else is left than what captured for it."""
+    db.execute("CREATE TABLE orders (id int); SELECT pgtrickle.create_stream_table('copied', 'SELECT id FROM orders')")
+    subprocess.run([PROGRAMS / "pg_dump", "-F", "c", "-n", "pgtrickle*", "-f", tmp_path / "d", db.dsn], check=True)
+    subprocess.run([PROGRAMS / "pg_restore", "-d", empty_db.dsn, tmp_path / "d"], check=False, capture_output=True)
+    assert "it lacks the triggers that call pgtrickle_changes." in waits(empty_db)
+    empty_db.execute("SELECT pgtrickle.adopt_cluster()")
+    with local_client(empty_db.dsn) as (client, _):
+        assert not client.tick()
+
+
+@pytest.mark.parametrize("begun", ["SCHEMA - pgtrickle ", "TABLE pgtrickle pgt_refresh_secret "])
+def test_a_restore_that_has_just_begun_is_one(dump: Path, empty_db: Database, tmp_path: Path, begun: str) -> None:
+    listed = subprocess.run([PROGRAMS / "pg_restore", "-l", dump], check=True, capture_output=True, text=True).stdout
+    entries = [line for line in listed.splitlines() if not line.startswith(";")]
+    number = next(number for number, line in enumerate(entries) if f" {begun}" in line) + 1
+    for part, lines in ("early", entries[:number]), ("late", entries[number:]):
+        (tmp_path / part).write_text("\n".join(lines))
+    restore(dump, empty_db, "-L", tmp_path / "early")
+    for command in ("status", "install", "tick"):
+        result = commands(empty_db.dsn)(command)
+        assert result.exit_code == 3, result.stderr
+        assert "not restored completely yet: it lacks the table pgtrickle.pgt_schema_version." in result.stderr
+    restore(dump, empty_db, "-L", tmp_path / "late")
+    goes_on(empty_db)
+
+
 def test_a_daemon_that_starts_in_between_goes_on_by_itself(dump: Path, empty_db: Database, tmp_path: Path) -> None:
     restore(dump, empty_db, "--section=pre-data")
     daemon = Daemon(empty_db.dsn, tmp_path / "log")

@@ -19,6 +19,12 @@ BEGIN
         WHEN EXISTS (SELECT FROM pgt_change_tracking
                      WHERE substring(buffer FROM '\d+$') <> source_relid::oid::text)
             THEN 'the database was restored from a dump'
+        -- Where the sources are missing, the rows that name them cannot be restored; what was named after them can.
+        WHEN NOT EXISTS (SELECT FROM pgt_change_tracking) AND EXISTS (
+            SELECT FROM pg_depend AS d JOIN pg_proc AS p ON p.oid = d.objid
+            WHERE d.classid = 'pg_proc'::regclass AND d.refclassid = 'pg_namespace'::regclass
+                AND d.refobjid = 'pgtrickle_changes'::regnamespace AND starts_with(p.proname, 'capture_'))
+            THEN 'the database was restored without the tables that stream tables read'
     END;
 END
 $$;
