@@ -84,3 +84,19 @@ def test_forced_policies_do_not_matter_to_an_owner_whom_none_apply_to(
         connection.execute("UPDATE shop.items SET v = v + 1")
         assert client.refresh("shop.st").error is None
         assert client.verify("shop.st").matches
+
+
+def test_policies_of_a_source_that_was_given_away_are_named_as_the_cause(owned: str, empty_db: Database) -> None:
+    """Who need not own a source to refresh what is captured already is not told to own it."""
+    empty_db.create_role("heir")
+    empty_db.execute("GRANT USAGE ON SCHEMA shop TO heir")
+    empty_db.execute("ALTER TABLE shop.items OWNER TO heir; GRANT SELECT ON shop.items TO owner")
+    empty_db.execute("INSERT INTO shop.items VALUES (10, 10)")
+    with local_client(owned) as (client, _):
+        assert [(result.action, result.error) for result in client.tick()] == [("DIFFERENTIAL", None)]
+        empty_db.execute("ALTER TABLE shop.items ENABLE ROW LEVEL SECURITY")
+        (result,) = client.tick()
+        assert (result.action, result.error) == ("FAILED", "row-level security filters what owner sees of shop.items")
+        empty_db.execute("ALTER TABLE shop.items DISABLE ROW LEVEL SECURITY")
+        assert client.refresh("shop.st").error is None
+        assert client.verify("shop.st").matches

@@ -9,6 +9,9 @@ DECLARE
     dropped regclass;
 BEGIN
     PERFORM refuse_volatile(view);
+    -- Who need not own a source to refresh what is captured is told what hides rows, not that another one owns it.
+    PERFORM refuse_access(p.code, p.message, p.hint) FROM access_problems(view) AS p
+        ORDER BY p.code DESC, p.message LIMIT 1;
     PERFORM check_source_rights(view);
     PERFORM mirror_equalities(view);
     UPDATE pgt_stream_tables AS t SET session_settings = session_settings(view) || t.session_settings
