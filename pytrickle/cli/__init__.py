@@ -97,7 +97,8 @@ def _failed_output(error: OSError, *, as_json: bool) -> int:
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if error.errno != EPIPE:
         reason = f"{error.strerror or error}: {error.filename}" if error.filename else str(error.strerror or error)
-        _tell(f"The operating system refused it: {reason}.", None, type(error).__name__, as_json=as_json)
+        hint = "See whether the path is right, whether you may write there, and whether there is room."
+        _tell(f"The operating system refused it: {reason}.", hint, type(error).__name__, as_json=as_json)
     return 1
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from hashlib import md5
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +21,29 @@ SELECT pgtrickle_private.qualified_name(t.pgt_relid), t.defining_query, t.defini
 FROM pgtrickle.pgt_stream_tables AS t
 WHERE to_regclass(t.pgt_relid::text) IS NOT NULL AND (t.project IS NULL OR t.project = %s) ORDER BY t.pgt_id
 """
+# What file systems take, without the ending.
+LONGEST = 251
 PLAIN = re.compile(r"[\w.-]+")
 
 
 def export_project(connection: psycopg.Connection, project: str, directory: Path) -> tuple[Path, ...]:
     """Write all stream tables and groups but those of other projects below a directory; return the files.
 
-    Raise InvalidArgument where one of the files is there already; then nothing is written.
+    Raise InvalidArgument where one of the files is there already, and then nothing is written, or cannot be written.
     """
     with translate_errors(), connection.transaction():
         files = dict(_files(connection, project))
     paths = {directory / name: text for name, text in files.items()}
-    if there := sorted(path for path in paths if path.exists()):
-        raise InvalidArgument(f"{there[0]} is there already.", "Export into an empty directory, and compare the two.")
-    directory.mkdir(parents=True, exist_ok=True)
-    for path, text in paths.items():
-        path.write_text(text, encoding="utf-8")
+    try:
+        if there := sorted(path for path in paths if path.exists()):
+            hint = "Export into an empty directory, and compare the two."
+            raise InvalidArgument(f"{there[0]} is there already.", hint)
+        directory.mkdir(parents=True, exist_ok=True)
+        for path, text in paths.items():
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = f"{error.filename} cannot be written: {error.strerror}."
+        raise InvalidArgument(reason, "Name a directory in which you may create files.") from error
     return tuple(paths)
 
 
@@ -53,7 +61,15 @@ def _definition(query: str, header: Mapping[str, str]) -> str:
 
 
 def _file_name(name: str) -> str:
-    return name if PLAIN.fullmatch(name) else "".join(c if PLAIN.fullmatch(c) else f"%{ord(c):x}" for c in name)
+    """Return the name of a stream table as that of a file; of a long one the beginning, and a hash of all of it.
+
+    >>> _file_name("public.sales"), _file_name('public."my sales"')
+    ('public.sales', 'public.%22my%20sales%22')
+    """
+    spelled = name if PLAIN.fullmatch(name) else "".join(c if PLAIN.fullmatch(c) else f"%{ord(c):x}" for c in name)
+    if len(spelled.encode()) <= LONGEST:
+        return spelled
+    return f"{spelled.encode()[: LONGEST - 33].decode(errors='ignore')}.{md5(name.encode()).hexdigest()}"
 
 
 def _groups(connection: psycopg.Connection, project: str) -> Iterator[str]:

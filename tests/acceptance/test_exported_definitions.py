@@ -34,6 +34,24 @@ def test_nothing_is_to_be_done_after_an_export(shop: Database, pt: pytrickle.Cli
     assert not pt.plan(project / "written")
 
 
+def test_where_no_file_can_be_written_is_named(pt: pytrickle.Client, tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    for there in ("taken", "taken/below", "n" * 300):
+        with pytest.raises(InvalidArgument, match=f"{there}.* cannot be written") as refused:
+            pt.export("shop", tmp_path / there)
+        assert refused.value.hint == "Name a directory in which you may create files."
+
+
+def test_a_name_that_is_longer_than_that_of_a_file_is_cut(shop: Database, pt: pytrickle.Client, tmp_path: Path) -> None:
+    schema = "/" * 63
+    shop.execute(f'CREATE SCHEMA "{schema}"')
+    names = [f'"{schema}"."{"/" * 62}{end}"' for end in "ab"]
+    for name in names:
+        pt.create_stream_table(name, "SELECT id FROM public.orders")
+    assert len(pt.export("shop", tmp_path / "written")) == 3
+    assert not pt.plan(tmp_path / "written")
+
+
 OPTIONS = {
     "schedule": st.sampled_from(["calculated", "5m", "2 hours", "0 6 * * mon-fri"]),
     "refresh_mode": st.sampled_from(["AUTO", "DIFFERENTIAL", "differential_strict", "FULL"]),

@@ -203,6 +203,14 @@ def test_the_macros_are_added_to_a_project_once(tmp_path: Path) -> None:
     (tmp_path / "packages.yml").write_text("projects: []\n")
     with pytest.raises(InvalidArgument, match="no list of packages"):
         add_package(tmp_path)
+    (tmp_path / "packages.yml").write_bytes(b"packages:\n\xff\n")
+    with pytest.raises(InvalidArgument, match="it is not UTF-8 text"):
+        add_package(tmp_path)
+    (tmp_path / "packages.yml").unlink()
+    (tmp_path / "packages.yml").mkdir()
+    with pytest.raises(InvalidArgument, match=r"packages\.yml cannot be changed: Is a directory") as refused:
+        add_package(tmp_path)
+    assert "a text file that you may change" in str(refused.value.hint)
 
 
 def test_the_macros_take_the_options_that_the_function_has(db: Database) -> None:

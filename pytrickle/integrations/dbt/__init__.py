@@ -19,7 +19,8 @@ _ENTRY = """\
 def add_package(project: Path) -> Path:
     """Have a dbt project use the macros: write them into its `packages.yml`, once; return that file.
 
-    :raises InvalidArgument: the directory holds no dbt project, or its `packages.yml` has another form
+    :raises InvalidArgument: the directory holds no dbt project, or its `packages.yml` has another form, or cannot be
+        written
     """
     if not (project / "dbt_project.yml").is_file():
         raise InvalidArgument(
@@ -27,6 +28,15 @@ def add_package(project: Path) -> Path:
             hint="Name the project: --project-dir DIR.",
         )
     packages = project / "packages.yml"
+    try:
+        return _add_entry(packages)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        hint = f"Let {packages} be a text file that you may change."
+        raise InvalidArgument(f"{packages} cannot be changed: {reason}.", hint) from error
+
+
+def _add_entry(packages: Path) -> Path:
     text = packages.read_text(encoding="utf-8") if packages.exists() else "packages:\n"
     if "PYTRICKLE_DBT_PACKAGE" in text:
         return packages
