@@ -33,6 +33,10 @@ from pytrickle.schedule.dag import topological
 from pytrickle.schedule.units import units
 
 HISTORY = refresh_history.c
+STATE = """
+SELECT s.*, pgtrickle_private.waits_after_failure(t) AS waits
+FROM pgtrickle.pgt_status() AS s JOIN pgtrickle.pgt_stream_tables AS t USING (pgt_id) WHERE s.pgt_id = %s
+"""
 LAST = statement(
     select(
         HISTORY.action,
@@ -145,7 +149,7 @@ def _plan(
 def _state(connection: psycopg.Connection, pgt_id: int) -> dict[str, Any]:
     """Read the stream table's row of pgt_status()."""
     with connection.cursor(row_factory=dict_row) as cursor:
-        cursor.execute("SELECT *, retry_at > now() AS waits FROM pgtrickle.pgt_status() WHERE pgt_id = %s", (pgt_id,))
+        cursor.execute(STATE, (pgt_id,))
         return cursor.fetchone() or {}
 
 

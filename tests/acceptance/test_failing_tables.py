@@ -47,6 +47,19 @@ def test_a_failing_table_is_left_alone_for_longer_and_longer(shop: Shop) -> None
     shop.assert_verified()
 
 
+def test_a_retry_that_a_clock_set_back_has_put_off_is_not_waited_for(shop: Shop) -> None:
+    failing(shop)
+    for _ in range(3):
+        ticked(shop)
+    assert shop.pt.explain("poison").data["next"].startswith("failed, and is tried again at 20")
+    shop.db.execute(
+        "UPDATE pgtrickle.pgt_stream_tables SET retry_at = retry_at + interval '1 day',"
+        " last_error_at = last_error_at + interval '1 day' WHERE pgt_name = 'poison'"
+    )
+    assert shop.pt.explain("poison").data["next"] == "the next tick refreshes it"
+    assert ticked(shop)["poison"] == "FAILED"
+
+
 def test_a_table_that_fails_too_often_is_suspended_until_somebody_refreshes_it(shop: Shop) -> None:
     failing(shop)
     for _ in range(SUSPEND_AFTER):
