@@ -160,8 +160,8 @@ def _values(task: Task, compiled: tuple[Compiler, str] | None = None) -> Postgre
     if compiled and not placed:
         compiler, rows = compiled
     else:
-        compiler = Compiler(shape.definition, ranges)
-        rows = rows_of(compiler, unfold_all((at(relation, Version.NEW),), ranges), shape)
+        compiler = Compiler(shape.definition, ranges, most_parts=1)
+        rows = rows_of(compiler, unfold_all((at(relation, Version.NEW),), ranges, most=1), shape)
     settings = PLANNER + SETTINGS[Place.POSTGRES]
     values = compiler.within(grouped.recomputed(rows, placed))
     return reading(values, _value_columns(grouped), lossy_columns(shape), settings)

@@ -29,10 +29,12 @@ class WholeRows:
 def whole_rows(task: Task) -> WholeRows:
     """Compile the weighted rows below the aggregate at the new frontier."""
     query, shape, ranges = task.query, task.shape, task.ranges
-    compiler = Compiler(shape.definition, ranges)
+    compiler = Compiler(shape.definition, ranges, most_parts=1)
     if not shape.definition.wrapped and (as_written := _as_written(query, ranges)):
         return WholeRows(compiler, as_written, True)
-    parts = unfold_all((at(query.rows, Version.NEW),), ranges)
+    # What came after the frontier may be much. Multiplied out it is joined again and again, by a planner that knows
+    # nothing of it; taken from each table that is read it is joined once.
+    parts = unfold_all((at(query.rows, Version.NEW),), ranges, most=1)
     return WholeRows(compiler, rows_of(compiler, parts, shape), are_plain(parts))
 
 

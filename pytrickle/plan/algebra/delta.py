@@ -128,7 +128,10 @@ def unfold(
 
 
 def unfold_all(
-    nodes: tuple[Relation, ...], ranges: Mapping[int, ChangeRange], kept: Kept = frozenset()
+    nodes: tuple[Relation, ...],
+    ranges: Mapping[int, ChangeRange],
+    kept: Kept = frozenset(),
+    most: int = MAX_PARTS,
 ) -> tuple[Relation, ...]:
     """Unfold relations over what the old and the new frontier leave out, each unless that makes too many parts."""
     past = frozenset(relid for relid, change_range in ranges.items() if change_range.past_rows)
@@ -136,7 +139,7 @@ def unfold_all(
     result: list[Relation] = []
     for node in nodes:
         parts = unfold(node, past, future, kept)
-        result += parts if len(parts) <= MAX_PARTS else [_current_where_possible(node, past, future)]
+        result += parts if len(parts) <= most else [_current_where_possible(node, past, future)]
     return tuple(result)
 
 

@@ -5,7 +5,7 @@ from copy import copy as shallow
 from dataclasses import dataclass, field, replace
 
 from pytrickle.catalog.definition import ChangeRange, Definition
-from pytrickle.plan.algebra.delta import arrange, at, differentiate, unfold_all
+from pytrickle.plan.algebra.delta import MAX_PARTS, arrange, at, differentiate, unfold_all
 from pytrickle.plan.algebra.relation import (
     BUFFERED,
     Derived,
@@ -59,6 +59,7 @@ class Compiler:
     deltas: dict[Operation, str] = field(default_factory=dict)
     wholes: dict[Operation, str] = field(default_factory=dict)
     everything: dict[Operation, str] = field(default_factory=dict)
+    most_parts: int = MAX_PARTS
 
     def copy(self) -> "Compiler":
         """Start another query from the entries so far."""
@@ -85,8 +86,8 @@ class Compiler:
         return with_list(self.entries, self.in_place, query)
 
     def parts(self, node: Relation) -> tuple[Relation, ...]:
-        """Multiply out what corrects the current state; give up where that makes too many parts."""
-        return unfold_all((node,), self.ranges, self.kept.keys())
+        """Multiply out what corrects the current state; give up where that makes more than `most_parts`."""
+        return unfold_all((node,), self.ranges, self.kept.keys(), self.most_parts)
 
     def _select(self, block: Project, bound: frozenset[str], touched: Touched | None) -> str:
         join = block.input
@@ -266,7 +267,7 @@ class Compiler:
         if alias is None:
             alias = self.wholes[operation] = derived.alias
             # All rows are read, so that kept groups need not be told apart into those that are stored and their change.
-            parts = unfold_all((at(operation.input, Version.NEW),), self.ranges)
+            parts = unfold_all((at(operation.input, Version.NEW),), self.ranges, most=self.most_parts)
             plain = are_plain(parts)
             self.entries[f"pgt_now_{alias}"] = self.rows(UnionAll(parts))
             new = expand(f"SELECT * FROM pgt_now_{alias}", operation.arguments, operation.exact, plain)
