@@ -40,6 +40,16 @@ DIFFERENTIAL = {
     "less_than_all": f"SELECT id FROM l WHERE (k, v) < ALL {ANY}",
     "equal_to_all": f"SELECT id, (k, v) = ALL {ANY} AS x FROM l",
     "unlike_all": f"SELECT id FROM l WHERE (k, v) <> ALL {ANY}",
+    "shown_below": "SELECT id, x.w = ROW(3, 3) AS e, x.w < ROW(3, 4) AS b FROM (SELECT id, ROW(k, v) AS w FROM l) x",
+    "joined_by_rows": """SELECT x.id, y.id AS other FROM (SELECT id, ROW(k, v) AS w FROM l) x
+        JOIN (SELECT id, ROW(k, v) AS w FROM r) y ON x.w = y.w""",
+    "joined_by_rows_of_one_name": """SELECT x.id, y.id AS other FROM (SELECT id, ROW(k, v) AS w FROM l) x
+        LEFT JOIN (SELECT id, ROW(k, v) AS w FROM r) y USING (w)""",
+    "row_of_a_subquery": "SELECT id, (SELECT ROW(r.k, r.v) FROM r WHERE r.id = l.id) = ROW(k, v) AS x FROM l",
+    "row_of_aggregates": """SELECT id, (SELECT ROW(max(r.k), max(r.v)) FROM r WHERE r.id = l.id) <> ROW(k, v) AS x
+        FROM l""",
+    "one_of_shown_rows": """SELECT id, x.w IN (ROW(3, 3), ROW(1, NULL::int)) AS i,
+        x.w NOT IN (SELECT ROW(r.k, r.v) FROM r) AS n FROM (SELECT id, ROW(k, v) AS w FROM l) x""",
     "unlike_any": "SELECT id, (k, v) <> ANY (SELECT r.k, r.v FROM r WHERE r.k = l.k) AS x FROM l",
 }
 ROWS = """
@@ -68,6 +78,17 @@ def test_rows_compared_with_subqueries_are_differential(db: Database) -> None:
                 assert result.error is None, result
             for name, query in DIFFERENTIAL.items():
                 assert not differences(connection, name, query, False), (name, batch)
+
+
+def test_groups_by_rows_of_no_named_type_are_computed_anew(db: Database) -> None:
+    query = "SELECT count(*) AS n, max(t) AS t FROM l GROUP BY ROW(k, v)"
+    db.execute(TABLES)
+    with local_client(db.dsn) as (client, _), db.connect() as connection:
+        client.create_stream_table("st", query)
+        for batch in (ROWS, *BATCHES):
+            db.execute(batch)
+            assert {result.action for result in client.tick()} <= {"FULL", "NO_DATA"}
+            assert not differences(connection, "st", query, False)
 
 
 def test_more_than_one_row_is_an_error_that_mends_itself(db: Database) -> None:

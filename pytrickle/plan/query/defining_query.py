@@ -67,6 +67,8 @@ def parse(definition: Definition, probe: Probe) -> Query:
     found = _body(body, context, queries)
     if found.aggregate is not None:
         types = dict(zip(found.row_columns, queries.facts.types_of(found.rows), strict=True))
+        if any(types[key].startswith("record") for key in found.aggregate.keys):
+            raise NotDifferentiable("a key that is a row of no named type, which no table can hold")
         refuse_unfit_keys(queries.facts, (types[key] for key in found.aggregate.keys))
     if top is not None and top.ordering:
         _refuse_telling_order(

@@ -80,8 +80,13 @@ def _preserves(node: exp.Expr, types: frozenset[str]) -> bool:
 
 
 def _cast_preserves(node: exp.Cast, types: frozenset[str]) -> bool:
-    """Whether a cast of equal values gives equal values: between numbers, between texts of any length, or to itself."""
+    """Whether a cast of equal values gives equal values: between numbers, between texts of any length, or to itself.
+
+    A row is cast to `record`, which it is.
+    """
     sources, target = {base_of(name) for name in types}, node.to.sql(dialect="postgres").lower()
+    if target == "record":
+        return True
     if sources <= NUMBERS | {"jsonb"} and base_of(target) in NUMERIC_TARGETS:
         return True
     return (sources <= TEXTS and target in TEXTS) or types == {target}

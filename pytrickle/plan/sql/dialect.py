@@ -128,7 +128,19 @@ def parse_query(text: str, aggregates: frozenset[str] = frozenset()) -> exp.Expr
     for node in list(tree.find_all(exp.Collate)):
         # A collation's name is no reference to a column.
         node.set("expression", exp.Var(this=render(node.expression)))
+    for item in [each for select in tree.find_all(exp.Select) for each in select.selects]:
+        _keep_as_value(item.unalias().unnest())
     return tree
+
+
+def _keep_as_value(item: exp.Expr) -> None:
+    """Cast a row that a query shows to what it is, which says the same there, and elsewhere keeps it one value.
+
+    PostgreSQL compares `x.r = ROW(1, 2)` as two values, of which NULLs are equal, but `ROW(a, b) = ROW(1, 2)`, where
+    what `x.r` stands for came in its place, column by column.
+    """
+    if isinstance(item, exp.Anonymous) and str(item.this).upper() == "ROW":
+        item.replace(exp.Cast(this=item.copy(), to=exp.DataType(this=exp.DType.USERDEFINED, kind="record")))
 
 
 def unquoted(name: str) -> tuple[str, ...]:

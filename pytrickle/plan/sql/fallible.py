@@ -112,7 +112,7 @@ def _is_constant(node: exp.Expr) -> bool:
 def _loses(cast: exp.Cast, types: Types) -> bool:
     """Whether a cast may find a value that the other type does not have."""
     wanted = written_type(cast.to)
-    if base_of(wanted) in TEXTUAL or _is_constant(cast.this):
+    if base_of(wanted) in TEXTUAL or wanted == "record" or _is_constant(cast.this):
         return False
     own = _type_of(cast.this, types)
     if own is None:
