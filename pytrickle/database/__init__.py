@@ -8,6 +8,7 @@ from pytrickle.database.jdbc_text import jdbc_text
 from pytrickle.database.limited import limited
 from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, wait_a_moment
 from pytrickle.database.pipeline import is_stuck, pipelined
+from pytrickle.database.refused import hint_of_server
 from pytrickle.database.savepoint import undone
 from pytrickle.database.search_path import (
     AGAIN_READABLE,
@@ -46,6 +47,7 @@ __all__ = [
     "function_call",
     "has_any_bytes",
     "has_secret",
+    "hint_of_server",
     "impatient",
     "is_stuck",
     "jdbc_target",

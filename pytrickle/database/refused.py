@@ -25,15 +25,22 @@ def refused_connection(message: str) -> ConfigError | ConnectionLost:
             f"The connection settings cannot be used: {reason}",
             "Correct what --dsn, PYTRICKLE_DSN, the PG* variables or the service file say.",
         )
-    hint = None
+    return ConnectionLost(f"The server could not be reached: {reason}", hint_of_server(message))
+
+
+def hint_of_server(message: str) -> str | None:
+    """Return what to do about a server that takes no connection now, in whichever language it says so.
+
+    None where the message is about something else.
+    """
     if NO_ROOM.search(message):
-        hint = (
+        return (
             "The server lends no further connection: close some (SELECT * FROM pg_stat_activity), raise max_connections"
             " or the CONNECTION LIMIT of the role or database, or lower max_concurrent_refreshes."
         )
-    elif NOT_READY.search(message):
-        hint = (
+    if NOT_READY.search(message):
+        return (
             "The server starts, stops or recovers: repeat this once it takes connections, as pytrickle run does by"
             " itself."
         )
-    return ConnectionLost(f"The server could not be reached: {reason}", hint)
+    return None

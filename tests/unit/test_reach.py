@@ -1,10 +1,10 @@
-"""Whether Spark's executors can share the address by which this machine reaches the database."""
+"""Whether Spark's executors can share the address by which this machine reaches the database; what helps if not."""
 
 import socket
 
 import pytest
 
-from pytrickle.compute.spark.reach import check_reach
+from pytrickle.compute.spark.reach import OPENING, cannot_connect, check_reach
 from pytrickle.database import JdbcTarget
 from pytrickle.errors import DatabaseOutOfReach
 
@@ -43,3 +43,19 @@ def test_what_is_not_certain_to_fail_is_tried(master: str) -> None:
 def test_an_address_for_everybody_is_one_for_executors(master: str) -> None:
     check_reach(target("db.example.com"), master)
     check_reach(target("192.0.2.5"), master)
+
+
+@pytest.mark.parametrize(
+    ("said", "helps"),
+    [
+        ('FATAL: too many connections for role "etl"', "CONNECTION LIMIT"),
+        ("FATAL: remaining connection slots are reserved for roles with the SUPERUSER attribute", "max_connections"),
+        ("FATAL: désolé, trop de clients sont déjà connectés", "max_concurrent_refreshes"),
+        ("FATAL: the database system is starting up", "once it takes connections"),
+        ("Connection to db:5432 refused.", "firewall"),
+    ],
+)
+def test_a_server_that_takes_no_connection_of_sparks_now_is_no_matter_of_the_network(said: str, helps: str) -> None:
+    error = cannot_connect(f"Lost task 0.0 in stage 0.0 (TID 0)\n\t{OPENING}(ConnectionFactory.java:5)", said)
+    assert error and error.retryable
+    assert str(error.hint).startswith("Nothing was changed. ") and helps in str(error.hint)

@@ -4,7 +4,7 @@ import re
 import socket
 from urllib.parse import urlsplit
 
-from pytrickle.database import JdbcTarget
+from pytrickle.database import JdbcTarget, hint_of_server
 from pytrickle.errors import DatabaseOutOfReach, SparkCannotConnect
 
 # What every attempt of the driver to open a connection passes through.
@@ -70,6 +70,8 @@ def cannot_connect(message: str, sentence: str) -> SparkCannotConnect | None:
     "Spark's executors cannot connect to the database: Connection to db:5432 refused."
     >>> cannot_connect(OPENING, "FATAL: unsupported startup parameter: search_path").hint == POOLER_HINT
     True
+    >>> cannot_connect(OPENING, "FATAL: sorry, too many clients already").hint.partition(":")[0]
+    'Nothing was changed. The server lends no further connection'
     """
     if OPENING not in message:
         return None
@@ -77,4 +79,6 @@ def cannot_connect(message: str, sentence: str) -> SparkCannotConnect | None:
     why = f"{sentence} ({network[1]}: {network[2]})" if network and network[2] not in sentence else sentence
     who, hint = ("Spark's executors", EXECUTORS_HINT) if LOST.search(message) else ("Spark", DRIVER_HINT)
     hint = POOLER_HINT if "unsupported startup parameter" in sentence else hint
+    if of_server := hint_of_server(sentence):
+        hint = f"Nothing was changed. {of_server}"
     return SparkCannotConnect(f"{who} cannot connect to the database: {why}", hint, sqlstate=UNABLE_TO_CONNECT)
