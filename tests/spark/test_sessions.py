@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 import pytrickle
 from pytrickle.compute.spark.run import translated
@@ -15,9 +14,6 @@ from pytrickle.config import Settings
 from pytrickle.errors import SparkFailed, SparkLost
 from tests.conftest import Database
 from tests.java import TestSession
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.long
 
@@ -74,6 +70,27 @@ def test_spark_that_stops_by_itself_is_built_anew_and_what_keeps_it_from_startin
         assert client.refresh("copied").engine == "spark"
         assert db.execute("TABLE copied") == [(1,)]
         test_session.running = client._engine.session
+
+
+def test_spark_that_the_process_stopped_is_left_to_the_process_which_started_it_again(
+    db: Database, spark: SparkSession, test_session: TestSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a notebook; PySpark itself keeps nothing of what the Java writes that it starts."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute("SELECT pgtrickle.create_stream_table('copied', 'SELECT DISTINCT id FROM t')")
+    monkeypatch.delattr(SparkContext._gateway, "output")
+    with pytrickle.connect(db.dsn, engine="spark", spark_master="local[2]") as client:
+        assert client.refresh("copied").engine == "spark"
+        spark.stop()
+        own = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+        db.execute("INSERT INTO t VALUES (1)")
+        with pytest.raises(SparkLost, match=r"lost: Spark has stopped\.$"):
+            client.refresh("copied")
+        assert client.refresh("copied").engine == "spark"
+        assert db.execute("TABLE copied") == [(1,)]
+        assert own.sql("SELECT 1").toArrow().num_rows == 1
+        own.stop()
+    test_session.running = build_session(LOCAL)
 
 
 def test_a_call_that_java_did_not_answer_is_a_lost_session(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,9 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from logging import getLogger
-from subprocess import TimeoutExpired
+from subprocess import Popen, TimeoutExpired
 from threading import Thread
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -70,7 +71,7 @@ def start_java(options: Mapping[str, str], output: JavaOutput) -> None:
 
 def how_java_ended() -> str | None:
     """Return how the Java process of this process's Spark ended; None where it runs on, or is not ours to wait for."""
-    java = getattr(SparkContext._gateway, "proc", None)
+    java = java_process()
     if java is None:
         return None
     try:
@@ -84,5 +85,16 @@ def how_java_ended() -> str | None:
 
 def last_of_java() -> str | None:
     """Return the last lines that the Java which was started here, and has ended, wrote."""
-    output: JavaOutput | None = getattr(SparkContext._gateway, "output", None)
+    output: JavaOutput | None = _kept("output")
     return output.why() if output else None
+
+
+def java_process() -> Popen[bytes] | None:
+    """Return the Java process that this process has started, through pytrickle or PySpark itself."""
+    process: Popen[bytes] | None = _kept("proc")
+    return process
+
+
+def _kept(name: str) -> Any:
+    """Return what was kept on the gateway; for any other name the gateway itself answers with something of Java's."""
+    return vars(SparkContext._gateway).get(name) if SparkContext._gateway is not None else None

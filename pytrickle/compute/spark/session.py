@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from pytrickle.compute.spark.builder import configure_spark_with_pytrickle
 from pytrickle.compute.spark.class_archive import ClassArchive
-from pytrickle.compute.spark.gateway import JavaOutput, start_java
+from pytrickle.compute.spark.gateway import JavaOutput, java_process, start_java
 from pytrickle.compute.spark.java import find_java
 from pytrickle.compute.spark.sentence import sentence_of
 from pytrickle.config import Settings
@@ -151,12 +151,14 @@ def _discard_stopped() -> bool:
 def forget_session(session: SparkSession) -> None:
     """Forget a session that is lost, so that another one can be built, unless one was since then.
 
-    Its Java may have died, or Spark have stopped within it.
+    Its Java may have died, or Spark have stopped within it. A Java that goes on may run another session meanwhile, of
+    whoever stopped this one.
     """
     if not _is_current(session):
         return
-    java = getattr(SparkContext._gateway, "proc", None)
-    if (java is None or java.poll() is None) and _discard_stopped():
+    java = java_process()
+    if (java is None or java.poll() is None) and has_stopped(session):
+        _discard_stopped()
         return
     if java is not None and java.stdin is not None:
         java.stdin.close()
