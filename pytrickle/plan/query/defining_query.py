@@ -66,15 +66,20 @@ def parse(definition: Definition, probe: Probe) -> Query:
     body, top = cut_off(query, tuple(name for name, _ in definition.columns))
     found = _body(body, context, queries)
     if found.aggregate is not None:
-        types = dict(zip(found.row_columns, queries.facts.types_of(found.rows), strict=True))
-        if any(types[key].startswith("record") for key in found.aggregate.keys):
-            raise NotDifferentiable("a key that is a row of no named type, which no table can hold")
-        refuse_unfit_keys(queries.facts, (types[key] for key in found.aggregate.keys))
+        _refuse_unfit_groups(found, found.aggregate, queries.facts)
     if top is not None and top.ordering:
         _refuse_telling_order(
             top, {("", name): type_name for name, type_name in definition.columns if name in found.representatives}
         )
     return replace(found, rows=narrowed(found.rows), top=replace(top, hidden=hidden) if top else None)
+
+
+def _refuse_unfit_groups(query: Query, aggregate: Aggregate, facts: Facts) -> None:
+    types = dict(zip(query.row_columns, facts.types_of(query.rows), strict=True))
+    kept = [call.argument for call in aggregate.calls if call.argument and call.function in ("min", "max")]
+    if any(types[name].startswith("record") for name in (*aggregate.keys, *kept)):
+        raise NotDifferentiable("a group with a row of no named type, which no table can hold")
+    refuse_unfit_keys(facts, (types[key] for key in aggregate.keys))
 
 
 def _refuse_telling_order(top: Top, representatives: Representatives) -> None:
