@@ -5,12 +5,13 @@ are mostly casts, jsonb, whole rows or system catalogs (``catalog.rows_to_refres
 ``catalog.restored``, ``catalog.known_tables``, ``catalog.capture_gaps``, ``catalog.definition_stamp``,
 ``catalog.past_refreshes``, ``schedule.health``, ``apply.sorted_indexes``), those that are made around a cut or a
 defining query (``apply.commit``, ``plan.append_mode``, ``plan.frozen_rows``, ``inspect.verify``,
-``inspect.frozen_rows``, ``inspect.missed``), a lock (``schedule.daemon``), a sequence (``schedule.requests``), the
-refreshes of the demo (``demo.jobs``), the comparison of names and texts with a project (``definitions.compare``,
-``definitions.compare_groups``, ``definitions.compare_sources``, ``definitions.apply``, ``definitions.apply_sources``,
-``definitions.export``), the sources that are cleaned up after a tick (``schedule.tick``), the alerts that were not
-posted yet (``cli.webhook``), what another tool asks, which needs nothing of this module
-(``integrations.openlineage.facts``), and the record of a script (``catalog.install``), which is also printed.
+``inspect.frozen_rows``, ``inspect.missed``), the state of one stream table (``inspect.explain``), a lock
+(``schedule.daemon``), a sequence (``schedule.requests``), the refreshes of the demo (``demo.jobs``), the comparison of
+names and texts with a project (``definitions.compare``, ``definitions.compare_groups``,
+``definitions.compare_sources``, ``definitions.apply``, ``definitions.apply_sources``, ``definitions.export``), the
+sources that are cleaned up after a tick (``schedule.tick``), the alerts that were not posted yet (``cli.webhook``),
+what another tool asks, which needs nothing of this module (``integrations.openlineage.facts``), and the record of a
+script (``catalog.install``), which is also printed.
 """
 
 from sqlalchemy import (
