@@ -10,7 +10,7 @@ from typing import Any
 
 from pytrickle.definitions.decorator import DefinedInPython
 from pytrickle.definitions.values import GroupDefinition, Project, SourceDefinition, StreamTableDefinition
-from pytrickle.errors import InvalidArgument
+from pytrickle.errors import InvalidArgument, PytrickleError
 
 SETTINGS = "pytrickle.toml"
 KNOWN = {"project", "search_path", "defaults", "watermark_groups", "refresh_groups", "sources"}
@@ -77,9 +77,20 @@ def _text(path: Path) -> str:
 def _in_python(directory: Path) -> Iterator[StreamTableDefinition]:
     for path in sorted(directory.rglob("*.py")):
         origin = str(path.relative_to(directory))
-        for value in runpy.run_path(str(path), run_name="pytrickle_definitions").values():
+        for value in _run(path).values():
             if isinstance(value, DefinedInPython):
                 yield value.definition(origin)
+
+
+def _run(path: Path) -> dict[str, Any]:
+    """Run a Python file and return what it defines; whatever else stops it is told in one sentence."""
+    try:
+        return runpy.run_path(str(path), run_name="pytrickle_definitions")
+    except PytrickleError:
+        raise
+    except (Exception, SystemExit) as error:
+        told = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
+        raise InvalidArgument(f"{path} cannot be run: {told}.", "Run it with python, which shows the line.") from error
 
 
 def _settings(path: Path) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -217,6 +218,23 @@ import pytrickle
 def any_name() -> str:
     return "SELECT region, count(*) AS many FROM orders GROUP BY region"
 """
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("import nowhere_to_be_found", "ModuleNotFoundError: No module named 'nowhere_to_be_found'."),
+        ("def broken(:", r"SyntaxError: .*more\.py, line 1\)\."),
+        ("raise SystemExit(3)", "SystemExit: 3."),
+        ("assert False", "AssertionError."),
+    ],
+)
+def test_a_python_file_that_cannot_be_run_is_named(shop: Database, project: Path, text: str, sentence: str) -> None:
+    write(project, {"more.py": text})
+    planned = commands(shop.dsn)("plan", str(project))
+    assert planned.exit_code == 1 and "Traceback" not in planned.output
+    output = " ".join(planned.output.split())
+    assert re.search(rf"more\.py cannot be run: {sentence}", output) and "Run it with python" in output
 
 
 def test_a_decorator_takes_the_words_of_declarative_pipelines(
