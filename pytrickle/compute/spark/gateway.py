@@ -90,7 +90,7 @@ def last_of_java() -> str | None:
 
 
 def java_process() -> Popen[bytes] | None:
-    """Return the Java process that this process has started, through pytrickle or PySpark itself."""
+    """Return the Java process that this process has started, be it through PySpark alone."""
     process: Popen[bytes] | None = _kept("proc")
     return process
 
