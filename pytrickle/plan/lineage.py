@@ -65,10 +65,10 @@ class Lineage:
 
 def lineage(query: Query, names: Iterable[str]) -> Lineage:
     """Trace the columns of a query, which has these names, to its sources."""
-    hidden = query.top.hidden if query.top else ()
+    hidden = {each.name for each in query.top.hidden} if query.top else set()
     found = _of_aggregate(query.aggregate) if query.aggregate else _of_rows(query, names)
-    sorted_by = _union(found.columns[each.name] for each in hidden)
-    shown = {name: ways for name, ways in found.columns.items() if name not in {each.name for each in hidden}}
+    sorted_by = _union(found.columns[name] for name in hidden)
+    shown = {name: ways for name, ways in found.columns.items() if name not in hidden}
     return Lineage(shown, found.rows | _by(Way.SORT, sorted_by))
 
 

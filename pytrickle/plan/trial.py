@@ -17,11 +17,12 @@ SHARE = 0.3
 AGAIN = 1.5
 # Unless this share of all rows has changed.
 MOST_CHANGED = 0.05
-# Where a whole refresh is short, only what is expected to take at most so many times longer is tried, and planned in so
-# many seconds; where it takes fewer seconds than these, nothing is.
+# Instead of a short whole refresh only a delta is tried that is expected to take at most so many times as long,
 NEARLY = 2
-SHORT = 0.03
+# and to be planned within so many seconds.
 SOON = 0.015
+# Instead of one that takes fewer seconds than these, none is tried.
+SHORT = 0.03
 
 
 def limited(choice: Choice, delta_rows: int) -> Choice:

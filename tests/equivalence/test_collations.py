@@ -7,6 +7,7 @@ import pytest
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
+from tests.equivalence.played import assert_differential
 from tests.equivalence.runs import disable_jit
 from tests.repeats import first
 
@@ -129,3 +130,15 @@ def test_what_a_collation_holds_for_equal_is_equal_to_it_alone(db: Database, see
                     if (found := differences(connection, name, as_expected(query), name not in CHOSEN))
                 }
             assert different == {}, f"after: {batch}"
+
+
+def test_first_rows_by_a_hidden_text_come_in_the_order_of_its_collation(db: Database) -> None:
+    """By numbers in it 9 comes before 10, in any other order after it; the hidden column must not forget that."""
+    natural = "CREATE COLLATION natural_order (provider = icu, locale = 'und-u-kn-true'); CREATE TABLE part ("
+    tables = f"{natural} id int PRIMARY KEY, code text); INSERT INTO part VALUES (1, 'p10'), (2, 'p9'), (3, 'p200')"
+    queries = {
+        "firsts": "SELECT id FROM part ORDER BY code COLLATE natural_order LIMIT 2",
+        "highest": "SELECT id FROM part GROUP BY id ORDER BY max(code COLLATE natural_order) DESC LIMIT 2",
+    }
+    changes = ("INSERT INTO part VALUES (4, 'p8'), (5, 'p100')", "DELETE FROM part WHERE id = 2", "DELETE FROM part")
+    assert_differential(db, tables, queries, changes)

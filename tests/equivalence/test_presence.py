@@ -10,6 +10,7 @@ import pytest
 from tests.conftest import TEMPLATE, Database, fresh
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
+from tests.equivalence.played import assert_differential
 from tests.servers import NEWEST, OLDEST, Server
 
 QUERIES = {
@@ -43,16 +44,7 @@ CREATE CAST (text AS int) WITH FUNCTION number_in(text)
 
 def play(db: Database, setup: str, queries: dict[str, str], changes: tuple[str, ...]) -> None:
     """Refresh by deltas only, and compare after each change."""
-    db.execute(f"{SETUP}{setup}")
-    with local_client(db.dsn) as (client, _), db.connect() as connection:
-        for name, query in queries.items():
-            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
-        client.tick()
-        for change in changes:
-            db.execute(change)
-            assert {result.action for result in client.tick()} <= {"DIFFERENTIAL", "NO_DATA"}
-            found = {name: differences(connection, name, query, False) for name, query in queries.items()}
-            assert not any(found.values()), (change, found)
+    assert_differential(db, f"{SETUP}{setup}", queries, changes)
 
 
 def test_a_child_may_have_what_its_parent_forbids(db: Database) -> None:
