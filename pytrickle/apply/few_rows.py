@@ -21,6 +21,8 @@ MOST_ROWS, MOST_GROUPS = 1_000, 200
 MOST_BYTES = 256 * 1024
 FEW = frozenset({Stage.CHANGES, Stage.INCREMENTS, Stage.GROUPS})
 EMPTY = "{}"
+# Rows that no index finds would be compared with each change.
+HASHED = "SET LOCAL enable_hashjoin = on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,8 @@ def _change(connection: psycopg.Connection, target: Target, changes: "Changes") 
 
 
 def _ask_to_change(connection: psycopg.Connection, target: Target, changes: "Changes") -> psycopg.Cursor:
+    if not target.found_by_index:
+        connection.execute(HASHED)
     given = {"rows": changes.rows, "weights": changes.weights, "frozen_before": changes.frozen_before}
     return connection.execute(trusted(target.apply_few), given)
 

@@ -1,5 +1,7 @@
 """Rows on their way: into typed temporary tables, from there into the aggregate state, and into the stream table."""
 
+from contextlib import nullcontext
+
 import psycopg
 from psycopg import sql
 
@@ -211,7 +213,7 @@ def _apply_changes(connection: psycopg.Connection, target: Target) -> tuple[int,
     """
     expected = _number(connection, target.count_deleted)
     inserted = None
-    with index_lookups(connection):
+    with index_lookups(connection) if target.found_by_index else nullcontext():
         if expected and _is_referenced(connection, target):
             deleted, inserted = _change_in_one_statement(connection, target, expected)
         else:

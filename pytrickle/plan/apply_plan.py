@@ -65,7 +65,8 @@ class Target:
 
     `layout` is a query with the columns of the changes, `count_deleted` counts the rows that they delete,
     and `indexes` are created once the table holds its first rows, as is `key_index`, which may be left out. `apply_few`
-    takes the changes as parameters instead.
+    takes the changes as parameters instead. Without an index by which rows are `found_by_index`, as many are compared
+    with the changes as the table has.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Target:
     apply_few: str
     key_index: str | None
     indexes: tuple[str, ...]
+    found_by_index: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """How the rows that a refresh stages are applied: the SQL of the write transaction, written for an analysed query."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from pytrickle.catalog.definition import Definition
@@ -9,7 +9,7 @@ from pytrickle.plan.algebra.query import HiddenColumn, Top
 from pytrickle.plan.algebra.relation import Version
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.append_mode import EventWindows
-from pytrickle.plan.apply_plan import CONTENT, ApplyPlan, Body, Stage, StatePlan
+from pytrickle.plan.apply_plan import CONTENT, ApplyPlan, Body, Stage, StatePlan, Target
 from pytrickle.plan.frozen_rows import FrozenRows
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -53,7 +53,7 @@ class Applying:
         return ApplyPlan(
             self.stage,
             self._storage.target(pgt_id, key, taken),
-            self._shown.target(pgt_id, key),
+            self._shown_rows(key),
             WEIGHT,
             tuple((f"r{i}", name) for i, (name, _) in enumerate(self._stored.columns)),
             self._content_layout(),
@@ -99,6 +99,11 @@ class Applying:
     def _is_straight(self) -> bool:
         """Whether the staged rows are those of the stream table, or of its body, just as they are stored."""
         return self.stage is Stage.CONTENT and not self.weighted
+
+    def _shown_rows(self, key: tuple[str, ...]) -> Target:
+        """Describe the stream table; of what LIMIT shows no row is found by an index, for none is created."""
+        target = self._shown.target(self._pgt_id, key)
+        return replace(target, found_by_index=False) if self.top else target
 
     def _after(self) -> str:
         """Write the query for all rows that were computed anew, over the staged content or the new aggregate state."""

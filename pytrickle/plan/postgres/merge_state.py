@@ -17,9 +17,13 @@ INSERT_NEW = """\
 WHERE NOT EXISTS (SELECT FROM {state} AS s WHERE {same})"""
 TAKE_RECOMPUTED = "UPDATE {state} AS s SET {values} FROM pg_temp.{keyed} AS k WHERE {same}"
 TOUCHED = "FROM pg_temp.{staged} AS i JOIN {state} AS s ON {same}"
-DELETE_EMPTY = "DELETE FROM {state} AS s USING pg_temp.{staged} AS i WHERE s.pgt_rows = 0 AND {same}"
+# PostgreSQL expects hardly any empty group, and would look for each of them among all that is staged.
+DELETE_EMPTY = """\
+DELETE FROM {state} WHERE ctid = ANY (ARRAY(
+    SELECT n.row FROM (SELECT s.ctid AS row, s.pgt_rows {touched} OFFSET 0) AS n WHERE n.pgt_rows = 0
+))"""
 FILL_INCREMENTS = "INSERT INTO pg_temp.{staged} ({columns})\n{increments}"
-COUNT_NEGATIVE = "SELECT count(*) {touched} WHERE s.pgt_rows < 0"
+COUNT_NEGATIVE = "SELECT count(*) FROM (SELECT s.pgt_rows {touched} OFFSET 0) AS n WHERE n.pgt_rows < 0"
 NEW_NEGATIVE = "SELECT count(*) FROM {state} WHERE pgt_rows < 0"
 NEW_EMPTY = "DELETE FROM {state} WHERE pgt_rows = 0"
 INDEX = "CREATE INDEX {name} ON {state} ({key})"
@@ -55,7 +59,7 @@ class MergeState:
             self._take_recomputed() if keyed else None,
             COUNT_NEGATIVE.format(touched=self._touched),
             self._delete_empty() if self.grouped.aggregate.grouped else None,
-            self.grouped.final(f"(SELECT s.* {self._touched}) AS s"),
+            self.grouped.final(f"(SELECT s.* {self._touched} OFFSET 0) AS s"),
             storage.stage(storage.difference(after, before)),
             FewChanges(self.grouped, self.table, storage, keyed, self.replaces).plan(),
         )
@@ -126,4 +130,4 @@ class MergeState:
         return TAKE_RECOMPUTED.format(keyed=KEYED, state=self.table, values=values, same=self.grouped.match("s", "k"))
 
     def _delete_empty(self) -> str:
-        return DELETE_EMPTY.format(staged=INCREMENTS, state=self.table, same=self.grouped.match("s", "i"))
+        return DELETE_EMPTY.format(state=self.table, touched=self._touched)

@@ -95,6 +95,7 @@ class Storage:
             apply_text(self.table, self.columns, self.same("t", "c"), taken),
             self._key_index(pgt_id, key),
             self._indexes(pgt_id),
+            bool(self.hashed),
         )
 
     def replacement(self, after: str, straight: bool) -> Replacement:
