@@ -84,6 +84,8 @@ class AtOnce:
         with transaction(connection, reading_at(name, (*computation.settings, *expected))):
             if (seen := self._look(expected)) is None:
                 return None
+            if self.base:
+                self.goal.counted[self.base.name] = seen.changed
             cut = self.base.cut if self.base else seen.standing.cut
             if seen.shape is None or cut is None or not seen.standing.complete:
                 return None

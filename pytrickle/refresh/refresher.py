@@ -185,7 +185,8 @@ class Refresher:
             literal = table.name.replace("'", "''")
             hint = f"Remove what is left of it: SELECT pgtrickle.drop_stream_table('{literal}')."
             raise UnknownStreamTable(f"The table of {table.name} was dropped.", hint)
-        ranges = self.planner.ranges(snapshot, table, goal.targets, self.planner.known_shape(table.pgt_id))
+        shape, counted = self.planner.known_shape(table.pgt_id), goal.counted.get(snapshot.name)
+        ranges = counted or self.planner.ranges(snapshot, table, goal.targets, shape)
         if not needs_refresh(table, ranges):
             with translate_errors(), snapshot.connection.transaction():
                 return ranges if self._closes_windows(snapshot, table) else None

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.measures import COMPUTE, Measures
+from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.session_settings import limit_statements, naming_statement, session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.compute.staged import Staged
@@ -62,13 +63,15 @@ class Goal:
     """How far to refresh: a target cut per source (None or absent: all that the snapshot shows), and on whose behalf.
 
     `moment` is the time at which the base tables are read, which becomes the stream table's data_timestamp; `since` is
-    the reading of the monotonic clock from which the refresh is timed.
+    the reading of the monotonic clock from which the refresh is timed. `counted` are the ranges to the targets that
+    were counted in a snapshot, by its name, so that it is not done again when another way is taken.
     """
 
     targets: Mapping[int, Cut | None]
     moment: datetime
     initiated_by: str
     since: float
+    counted: dict[str, dict[int, ChangeRange]] = field(default_factory=dict)
 
 
 @contextmanager

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from pytrickle.apply import few_rows
+from pytrickle.catalog import change_ranges
+from pytrickle.plan import refresh_plan
 from pytrickle.refresh import remembered, templates
 from tests.acceptance.conftest import SHOP, TABLES, Shop
 from tests.acceptance.traces import traced, writing
@@ -46,6 +48,17 @@ def test_what_a_whole_refresh_changes_is_read_by_a_plan_that_is_kept(filled: Sho
     (found,) = connection.execute(KEPT, (f'"public"."{name}"',)).fetchall()
     # All but the first load, and the refresh after it, of which nothing is expected yet.
     assert found == (0, 4)
+    filled.assert_verified()
+
+
+def test_changes_that_turn_out_to_be_many_are_counted_once(filled: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, counts = list[object](), change_ranges._counts
+    monkeypatch.setattr(change_ranges, "_counts", lambda each: asked.append(each) or counts(each))
+    monkeypatch.setattr(refresh_plan, "FEW_CHANGES", 5)
+    filled.db.execute("INSERT INTO orders SELECT n, 1, 10 FROM generate_series(10, 20) AS n")
+    assert filled.pt.refresh("changes").rows_inserted == 11
+    assert len(asked) == 1
+    filled.tick()
     filled.assert_verified()
 
 
