@@ -1,6 +1,6 @@
 """How the rows that a refresh stages are applied: the SQL of the write transaction, written for an analysed query."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import takewhile
 
 from pytrickle.catalog.definition import Definition
@@ -102,8 +102,7 @@ class Applying:
 
     def _shown_rows(self, key: tuple[str, ...]) -> Target:
         """Describe the stream table; of what LIMIT shows no row is found by an index, for none is created."""
-        target = self._shown.target(self._pgt_id, key)
-        return replace(target, found_by_index=False) if self.top else target
+        return self._shown.target(self._pgt_id, key, indexed=self.top is None)
 
     def _after(self) -> str:
         """Write the query for all rows that were computed anew, over the staged content or the new aggregate state."""

@@ -18,12 +18,7 @@ TAKEN = f"c AS MATERIALIZED (\n{PARAMETERS}\n)"
 # The rows to insert wait for the deletion: both may have the same key.
 APPLY = """\
 WITH {taken}, deleted AS (
-    DELETE FROM {table} WHERE ctid = ANY (ARRAY(
-        SELECT row FROM (
-            SELECT t.ctid AS row, -c.{weight} AS copies, row_number() OVER (PARTITION BY c.pgt_pos) AS copy
-            FROM c JOIN {table} AS t ON {same} WHERE c.{weight} < 0
-        ) AS n WHERE copy <= copies
-    )) RETURNING 1
+    {deletion} RETURNING 1
 ), counted AS MATERIALIZED (
     SELECT (SELECT CAST(coalesce(sum(-{weight}), 0) AS bigint) FROM c WHERE {weight} < 0) AS expected,
         (SELECT count(*) FROM deleted) AS deleted
@@ -60,19 +55,19 @@ def rows_of(table: str, parameter: str = "rows") -> str:
     return ROWS.format(parameter=parameter, table=literal(table))
 
 
-def apply_text(table: str, columns: tuple[str, ...], same: str, taken: str = TAKEN) -> str:
+def apply_text(table: str, columns: tuple[str, ...], deletion: str, taken: str = TAKEN) -> str:
     """Write the statement that deletes and inserts rows of a table by the parameters `rows` and `weights`.
 
     It returns how many rows it was to delete, how many it deleted, and how many it inserted: none, unless the first
-    two are the same. `same` says whether a change `c` and a stored row `t` have the same content, `taken` how `c` is
-    taken from the parameters, for which a mark stands.
+    two are the same. `deletion` deletes what the changes `c` say, whose numbers are `pgt_pos`; `taken` says how they
+    are taken from the parameters, for which a mark stands.
     """
     listed = "".join(f"{column}, " for column in map(literal, columns))
     changed = CHANGED.format(rows=rows_of(table), weights=WEIGHTS, columns=listed, weight=WEIGHT)
     return APPLY.format(
         taken=taken.replace(PARAMETERS, changed),
         table=literal(table),
-        same=literal(same),
+        deletion=literal(deletion),
         weight=WEIGHT,
         target_columns=f" ({listed.removesuffix(', ')})" if columns else "",
         items=", ".join(f"c.{literal(column)}" for column in columns),

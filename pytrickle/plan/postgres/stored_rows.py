@@ -6,18 +6,12 @@ from pytrickle.catalog.definition import Definition
 from pytrickle.plan.apply_plan import CHANGES, Replacement, Target
 from pytrickle.plan.postgres.aggregate_state import row_hash
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.deletion import deletion
 from pytrickle.plan.postgres.few_rows import TAKEN, apply_text
 from pytrickle.plan.sql.dialect import quote, row_text
 from pytrickle.plan.sql.types import MOST_INDEXED
 
 NAMES = {"weight": WEIGHT, "staged": CHANGES}
-DELETE = """\
-DELETE FROM {table} WHERE ctid = ANY (ARRAY(
-    SELECT row FROM (
-        SELECT t.ctid AS row, -c.{weight} AS copies, row_number() OVER (PARTITION BY c.ctid) AS copy
-        FROM pg_temp.{staged} AS c JOIN {table} AS t ON {same} WHERE c.{weight} < 0
-    ) AS n WHERE copy <= copies
-))"""
 INSERT = """\
 INSERT INTO {table}{columns}
 SELECT {items} FROM pg_temp.{staged} AS c, generate_series(1, c.{weight}) AS e (pgt_n) WHERE c.{weight} > 0"""
@@ -79,23 +73,25 @@ class Storage:
             tests.insert(0, f"{row_hash(left, self.hashed)} = {row_hash(right, self.hashed)}")
         return " AND ".join(tests)
 
-    def target(self, pgt_id: int, key: tuple[str, ...], taken: str = TAKEN) -> Target:
+    def target(self, pgt_id: int, key: tuple[str, ...], taken: str = TAKEN, indexed: bool = True) -> Target:
         """Write the statements that apply staged changes to this table; `key` are columns that determine a row.
 
-        `taken` says how few changes are taken from the parameters that hold them.
+        `taken` says how few changes are taken from the parameters that hold them. Rows are found by the index of their
+        hash, unless the table is not to be `indexed`, or no column has a hash.
         """
-        columns = f" ({self.column_list()})" if self.columns else ""
+        columns, found_by_index = f" ({self.column_list()})" if self.columns else "", indexed and bool(self.hashed)
+        same = self.same("t", "c")
         return Target(
             self.name,
             self.table,
             f"SELECT {self.weighted('CAST(NULL AS bigint)')} FROM {self.table}",
             COUNT_DELETED.format(**NAMES),
-            DELETE.format(**NAMES, table=self.table, same=self.same("t", "c")),
+            deletion(self.table, same, f"pg_temp.{CHANGES}", "ctid", found_by_index),
             INSERT.format(**NAMES, table=self.table, columns=columns, items=self.column_list("c")),
-            apply_text(self.table, self.columns, self.same("t", "c"), taken),
+            apply_text(self.table, self.columns, deletion(self.table, same, "c", "pgt_pos", found_by_index), taken),
             self._key_index(pgt_id, key),
             self._indexes(pgt_id),
-            bool(self.hashed),
+            found_by_index,
         )
 
     def replacement(self, after: str, straight: bool) -> Replacement:
