@@ -15,7 +15,17 @@ from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.stored_rows import body_table
 from pytrickle.plan.task import Task
 
-MISSING = "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NULL"
+# Of the tables that are needed, those that are not there, or have other columns than they are to have.
+MISSING = """
+SELECT n.name, to_regclass(n.name) IS NOT NULL FROM unnest(%s::text[], %s::text[]) AS n (name, columns)
+WHERE to_regclass(n.name) IS NULL OR n.columns <> (
+    SELECT string_agg(attname, ' ' ORDER BY attnum) FROM pg_attribute
+    WHERE attrelid = to_regclass(n.name) AND attnum > 0 AND NOT attisdropped
+)
+"""
+# Why everything is computed anew where increments could not be added to what is there.
+NOW = "its changes can be computed now"
+OTHERWISE = "another version of pytrickle keeps its groups otherwise"
 
 
 def is_again(way: Way, standing: Standing) -> bool:
@@ -47,9 +57,12 @@ def with_state(snapshot_connection: psycopg.Connection, table: StreamTable, shap
     lasting = table.populated and shape.definition.sources
     if not (needed and lasting) or table.reinitialize_reason or table.refresh_mode == "FULL":
         return table
-    missing = {name for (name,) in snapshot_connection.execute(MISSING, (needed,))}
-    if missing.intersection(_state_tables(shape)):
-        return replace(table, reinitialize_reason="its changes can be computed now")
+    columns = {state_table(table.pgt_id): " ".join(shape.grouped.columns)} if shape.grouped else {}
+    expected = [columns.get(name) for name in needed]
+    missing: dict[str, bool] = dict(snapshot_connection.execute(MISSING, (needed, expected)).fetchall())
+    if lacking := missing.keys() & _state_tables(shape):
+        reason = OTHERWISE if any(missing[name] for name in lacking) else NOW
+        return replace(table, reinitialize_reason=reason)
     return replace(table, kept_groups=None) if missing else table
 
 

@@ -10,7 +10,8 @@ class Call:
     """An aggregate call `function(argument)`; `argument` names an input column, None means count(*).
 
     One that must be recomputed is `written` over the rows `d` as the query has it; `placed` is the same call, taking
-    the rows in the order of their places in the table.
+    the rows in the order of their places in the table. All values of a numeric argument have `scale` digits behind the
+    point, if that is known.
     """
 
     name: str
@@ -18,6 +19,7 @@ class Call:
     argument: str | None
     written: str | None = None
     placed: str | None = None
+    scale: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

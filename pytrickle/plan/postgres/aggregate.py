@@ -20,9 +20,9 @@ SUM_OF_SHORT_INTEGERS = "coalesce(sum({weight} * CAST({argument} AS bigint)), 0)
 SUM_OF_INTEGERS_ONCE = "coalesce(CAST(sum({argument}) AS numeric), 0)"
 SUM = "coalesce(sum({value}), 0)"
 SUM_OF_FINITE = "coalesce(sum({value}) FILTER (WHERE {finite}), 0)"
-# A declared precision keeps infinities out, but not NaN.
+# A declared precision keeps infinities out, but not NaN; so do sums and products of such values.
 FINITE = "{argument} > '-Infinity' AND {argument} < 'Infinity'"
-FINITE_IF_DECLARED = "{argument} <> 'NaN'"
+FINITE_IF_ONE_SCALE = "{argument} <> 'NaN'"
 SCALES = "jsonb_agg(jsonb_build_array({scale}, {count})) FILTER (WHERE {scale} IS NOT NULL)"
 # What PostgreSQL's own sum and avg give where some value is NaN or infinite.
 SUM_OR_AVG = """\
@@ -144,32 +144,37 @@ def _columns_of(call: Call, types: dict[str, str]) -> list[StateColumn]:
     if not is_exact(type_name):
         none = f"{plain} FILTER (WHERE false)"
         return [StateColumn(f"{call.name}_v", Merge.RECOMPUTE, none, none, plain)]
-    summed = _whole if type_name in INTEGERS else _scaled
-    return [_not_null(argument), *summed(argument, type_name)]
+    if type_name in INTEGERS:
+        return [_not_null(argument), _whole(argument, type_name)]
+    return [_not_null(argument), *_scaled(argument, _scale(call, type_name) is not None)]
 
 
-def _whole(argument: str, type_name: str) -> list[StateColumn]:
+def _scale(call: Call, type_name: str) -> int | None:
+    """Return the scale that all values have which a call adds up, by their type or as they are computed."""
+    declared = SCALED.fullmatch(type_name)
+    return int(declared[2]) if declared else call.scale
+
+
+def _whole(argument: str, type_name: str) -> StateColumn:
     """Sum whole numbers. Only products with a bigint may need more than 64 bits."""
     total = SUM_OF_SHORT_INTEGERS.format(weight=WEIGHT, argument=argument)
     if type_name == "bigint":
         total = SUM.format(value=PRODUCT.format(weight=WEIGHT, factor=f"CAST({argument} AS numeric)"))
-    return [StateColumn(f"{argument}_s", Merge.ADD, total, SUM_OF_INTEGERS_ONCE.format(argument=argument))]
+    return StateColumn(f"{argument}_s", Merge.ADD, total, SUM_OF_INTEGERS_ONCE.format(argument=argument))
 
 
-def _scaled(argument: str, type_name: str) -> list[StateColumn]:
-    declared = type_name != "numeric"
-    finite = (FINITE_IF_DECLARED if declared else FINITE).format(argument=argument)
+def _scaled(argument: str, of_one_scale: bool) -> list[StateColumn]:
+    """Sum numerics; where they are not all of one scale, count how many there are of each."""
+    finite = (FINITE_IF_ONE_SCALE if of_one_scale else FINITE).format(argument=argument)
     product = PRODUCT.format(weight=WEIGHT, factor=argument)
     total, once = (SUM_OF_FINITE.format(value=value, finite=finite) for value in (product, argument))
     kinds = {"nan": "NaN", "pinf": "Infinity", "ninf": "-Infinity"}
     counted = [_special(argument, suffix, value) for suffix, value in kinds.items()]
-    if declared:
-        counted[1:] = [replace(column, increment=NO_ROWS, once=NO_ROWS) for column in counted[1:]]
     columns = [StateColumn(f"{argument}_s", Merge.ADD, total, once), *counted]
-    if not declared:
-        scales = "CAST(NULL AS jsonb)"
-        columns.append(StateColumn(f"{argument}_scales", Merge.SCALES, scales, scales))
-    return columns
+    if of_one_scale:
+        return [*columns[:2], *(replace(column, increment=NO_ROWS, once=NO_ROWS) for column in columns[2:])]
+    scales = "CAST(NULL AS jsonb)"
+    return [*columns, StateColumn(f"{argument}_scales", Merge.SCALES, scales, scales)]
 
 
 def _not_null(argument: str) -> StateColumn:
@@ -188,9 +193,9 @@ def _sum_or_avg(call: Call, argument: str, type_name: str) -> str:
     if type_name in INTEGERS:
         exact = f"CAST({total} AS bigint)" if type_name != "bigint" and call.function == "sum" else total
         return f"CASE WHEN {argument}_n > 0 THEN {_divided(call, exact, argument)} END"
-    scaled = SCALED.fullmatch(type_name)
-    scale = scaled.group(2) if scaled else widest_scale(f"{argument}_scales")
-    value = _divided(call, f"round({total}, {scale})", argument)
+    scale = _scale(call, type_name)
+    widest = widest_scale(f"{argument}_scales") if scale is None else scale
+    value = _divided(call, f"round({total}, {widest})", argument)
     return SUM_OR_AVG.format(column=argument, value=value)
 
 

@@ -22,6 +22,7 @@ from pytrickle.plan.query.inner_order import refuse_sorted_input
 from pytrickle.plan.query.lateral import calls_set
 from pytrickle.plan.query.mixed_equality import refuse_unfit_keys
 from pytrickle.plan.query.null_padding import in_one_collation, union_of
+from pytrickle.plan.query.one_scale import one_scale
 from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.query.queries import Queries
 from pytrickle.plan.query.representatives import Representatives, is_representative, representative_columns
@@ -34,7 +35,7 @@ from pytrickle.plan.query.select_clauses import (
     text_below,
     unrolls,
 )
-from pytrickle.plan.query.shown_values import ambiguous_keys, have_one_scale
+from pytrickle.plan.query.shown_values import ambiguous_keys
 from pytrickle.plan.query.stored_order import refuse_chosen_rows, takes_rows_as_stored
 from pytrickle.plan.query.subquery import expanded
 from pytrickle.plan.query.top_grouping import grouped_at_top, grouped_in_stored_order
@@ -211,8 +212,9 @@ def _distinct_rows(blocks: Blocks, facts: Facts) -> Query | None:
     projects = _projects(blocks, facts, "k")
     keys = tuple(name for name, _ in projects[0].columns)
     found = [(block, list(block.names[""].values())) for block in blocks]
-    settled = (key for i, key in enumerate(keys) if have_one_scale(facts, ((block, each[i]) for block, each in found)))
-    ambiguous = ambiguous_keys(facts, sum_of(projects), keys, frozenset(settled))
+    scales = {key: one_scale(facts, ((block, each[i]) for block, each in found)) for i, key in enumerate(keys)}
+    settled = frozenset(key for key, scale in scales.items() if scale is not None)
+    ambiguous = ambiguous_keys(facts, sum_of(projects), keys, settled)
     if ambiguous is None:
         return None
     arguments = {key: f"a{key[1:]}" for key in ambiguous}

@@ -160,8 +160,8 @@ class IncrementalCalls:
         value = added(function, bare.this, call.expression.this if isinstance(call, exp.Filter) else None)
         return self._named((function, None if value is None else self._argument(value)))
 
-    def _named(self, key: tuple[str, str | None], *texts: str) -> str:
-        return self.by_key.setdefault(key, Call(f"c{len(self.by_key)}", *key, *texts)).name
+    def _named(self, key: tuple[str, str | None], written: str | None = None, placed: str | None = None) -> str:
+        return self.by_key.setdefault(key, Call(f"c{len(self.by_key)}", *key, written, placed)).name
 
     def _argument(self, expression: exp.Expr) -> str:
         written = render(expression)

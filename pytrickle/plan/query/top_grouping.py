@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import compress
 
 from sqlglot import exp
 
-from pytrickle.plan.algebra.query import Aggregate, Query
+from pytrickle.plan.algebra.query import Aggregate, Call, Query
 from pytrickle.plan.algebra.relation import Project, Relation
 from pytrickle.plan.query.block import Block, cast_to, project, sum_of
 from pytrickle.plan.query.context import Context
@@ -15,12 +16,13 @@ from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.grouping import Grouping, IncrementalCalls
 from pytrickle.plan.query.guard import guard_rows
 from pytrickle.plan.query.inner_order import refuse_sorted_input
+from pytrickle.plan.query.one_scale import one_scale
 from pytrickle.plan.query.queries import Queries
 from pytrickle.plan.query.representative_calls import representatives_at_top
 from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns
 from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import text_below
-from pytrickle.plan.query.shown_values import ambiguous_keys, have_one_scale, show_values
+from pytrickle.plan.query.shown_values import ambiguous_keys, show_values
 from pytrickle.plan.query.stored_order import refuse_other_shapes, with_places
 from pytrickle.plan.sql.dialect import render
 
@@ -65,7 +67,8 @@ def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomp
     output = tuple((name, render(cast_to(e, kind))) for e, (name, kind) in zip(values, columns, strict=True))
     condition = render(having) if having is not None else None
     grouped = query.args.get("group") is not None
-    aggregate = Aggregate(rows, names[: len(grouping.keys)], calls.listed, condition, output, grouped, shown)
+    listed = _scaled(facts, grouping, blocks)
+    aggregate = Aggregate(rows, names[: len(grouping.keys)], listed, condition, output, grouped, shown)
     shows = frozenset(name for (name, _), flag in zip(columns, flags, strict=True) if flag)
     placed = with_places(rows) if recomputed else None
     text = text_below(query, [*grouping.keys, *calls.arguments])
@@ -79,8 +82,18 @@ def _settled(facts: Facts, grouping: Incremental, blocks: Blocks, lifted: list[e
     return frozenset(
         f"k{i}"
         for i in range(len(grouping.keys))
-        if f"k{i}" not in read or have_one_scale(facts, ((block, columns[i]) for block, columns in found))
+        if f"k{i}" not in read or one_scale(facts, ((block, columns[i]) for block, columns in found)) is not None
     )
+
+
+def _scaled(facts: Facts, grouping: Incremental, blocks: Blocks) -> tuple[Call, ...]:
+    """List the calls, with the scale that all values of their arguments have."""
+    found, keys = [(block, _resolved(grouping, block)) for block in blocks], len(grouping.keys)
+    scales = {
+        f"a{i}": one_scale(facts, ((block, columns[keys + i]) for block, columns in found))
+        for i in range(len(grouping.calls.arguments))
+    }
+    return tuple(replace(call, scale=scales.get(call.argument or "")) for call in grouping.calls.listed)
 
 
 def _rows(facts: Facts, grouping: Incremental, blocks: Blocks) -> tuple[Relation, tuple[str, ...]]:
