@@ -8,7 +8,7 @@ from pytrickle.database.jdbc_text import jdbc_text
 from pytrickle.database.limited import limited
 from pytrickle.database.lock_timeout import PATIENCE, impatient, unless_locked, wait_a_moment
 from pytrickle.database.pipeline import is_stuck, pipelined
-from pytrickle.database.refused import hint_of_server
+from pytrickle.database.refused import TOO_MANY_CONNECTIONS, hint_of_server, lacks_connections
 from pytrickle.database.savepoint import undone
 from pytrickle.database.search_path import (
     AGAIN_READABLE,
@@ -31,6 +31,7 @@ __all__ = [
     "PATIENCE",
     "READABLE_STYLE",
     "SAFE_PATH",
+    "TOO_MANY_CONNECTIONS",
     "USERS_PATH",
     "USERS_SETTINGS",
     "USERS_STYLE",
@@ -53,6 +54,7 @@ __all__ = [
     "jdbc_target",
     "jdbc_text",
     "keep_open",
+    "lacks_connections",
     "limited",
     "named",
     "path_set",

@@ -12,6 +12,8 @@ _SETTINGS = re.compile(
     r"connection is bad: (?!connection to server|could not (create|look up|translate)|out of memory|no error)"
     r"|^bad value for |^could not match \d|invalid integer value|SSL, but SSL was required"
 )
+# PostgreSQL's own code for it, which neither libpq nor Java passes on.
+TOO_MANY_CONNECTIONS = "53300"
 _PREFIX = re.compile("^connection (failed|is bad): ")
 
 
@@ -25,7 +27,13 @@ def refused_connection(message: str) -> ConfigError | ConnectionLost:
             f"The connection settings cannot be used: {reason}",
             "Correct what --dsn, PYTRICKLE_DSN, the PG* variables or the service file say.",
         )
-    return ConnectionLost(f"The server could not be reached: {reason}", hint_of_server(message))
+    sqlstate = TOO_MANY_CONNECTIONS if lacks_connections(message) else None
+    return ConnectionLost(f"The server could not be reached: {reason}", hint_of_server(message), sqlstate=sqlstate)
+
+
+def lacks_connections(message: str) -> bool:
+    """Return whether a server refuses a connection since too many are open, in whichever language it says so."""
+    return NO_ROOM.search(message) is not None
 
 
 def hint_of_server(message: str) -> str | None:
@@ -33,7 +41,7 @@ def hint_of_server(message: str) -> str | None:
 
     None where the message is about something else.
     """
-    if NO_ROOM.search(message):
+    if lacks_connections(message):
         return (
             "The server lends no further connection: close some (SELECT * FROM pg_stat_activity), raise max_connections"
             " or the CONNECTION LIMIT of the role or database, or lower max_concurrent_refreshes."

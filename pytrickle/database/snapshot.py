@@ -90,8 +90,10 @@ class Snapshots:
 
     def close(self) -> None:
         """Close the idle connections."""
-        while self.idle:
-            self.idle.pop().close()
+        # Other threads may take some meanwhile.
+        with suppress(IndexError):
+            while connection := self.idle.pop():
+                connection.close()
 
     def __enter__(self) -> Self:
         return self

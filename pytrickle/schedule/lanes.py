@@ -8,16 +8,20 @@ from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from logging import getLogger
-from time import monotonic
+from time import monotonic, sleep
 
 from pytrickle.database import connect, is_stuck, keep_open, translate_errors, wait_a_moment
 from pytrickle.errors import PytrickleError
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
-from pytrickle.schedule.pass_ import OnResult, Pass
+from pytrickle.schedule.pass_ import NoConnectionLeft, OnResult, Pass
 from pytrickle.schedule.units import Unit
 
 Work = Callable[[Pass, Unit], None]
+
+# How long there are fewer lanes, in seconds, before one more is tried; and how long closed sessions may still count.
+FEWER_FOR = 300.0
+ENDING = 0.2
 
 
 @dataclass(slots=True)
@@ -26,11 +30,14 @@ class Lanes:
 
     The caller's own is none of them: meanwhile it settles what has no change to read, in its own transactions, and it
     does all the work where no lane can be opened. `fewer` is how many there were when the server refused another one.
+    Until `fewer_until` there are `most` at most: beside more of them there was no connection left to compute by.
     """
 
     limit: int
     further: list[Refresher] = field(default_factory=list)
     fewer: int | None = None
+    most: int | None = None
+    fewer_until: float = 0.0
 
     def run(self, pass_: Pass, units: Sequence[Unit], work: Work) -> None:
         """Do the work on every unit after all that it reads, and on as many at a time as there are lanes.
@@ -39,9 +46,10 @@ class Lanes:
         change to read. `on_result` is called in that thread only. Raise what ends a unit's work, after the others under
         way are done.
         """
-        if self.limit == 1 or all(pass_.begins_quiet(unit) for unit in units):
+        self._allow_another()
+        if self.allowed == 1 or all(pass_.begins_quiet(unit) for unit in units):
             for unit in units:
-                work(pass_, unit)
+                self.run_alone(pass_, unit, work)
             return
         order = TopologicalSorter(dict(enumerate(read_by(units))))
         order.prepare()
@@ -53,10 +61,31 @@ class Lanes:
                 if waiting and not own and (lane := crew.lane()):
                     crew.start(lane, waiting[0], units[waiting.popleft()])
                 elif waiting and (own or crew.idle):
-                    work(pass_, units[waiting[0]])
+                    self.run_alone(pass_, units[waiting[0]], work, crew)
                     order.done(waiting.popleft())
                 else:
-                    order.done(*crew.finished())
+                    done, returned = crew.finished()
+                    order.done(*done)
+                    waiting.extendleft(reversed(returned))
+
+    def run_alone(self, pass_: Pass, unit: Unit, work: Work, crew: "Crew | None" = None) -> None:
+        """Do the work on a unit in the calling thread; with no connection left, again once all idle ones are closed."""
+        idle = bool(self.further or pass_.refresher.snapshots.idle)
+        try:
+            work(replace(pass_, returns_work=idle), unit)
+        except NoConnectionLeft as refused:
+            beside = len(self.further)
+            if crew:
+                crew.dismiss()
+            self.leave_room(0, beside, refused.error)
+            pass_.refresher.snapshots.close()
+            sleep(ENDING)
+            work(pass_, unit)
+
+    @property
+    def allowed(self) -> int:
+        """How many refreshers may be at work at the same time now; of one alone the caller's is enough."""
+        return self.limit if self.most is None else self.most
 
     def close(self) -> None:
         """Close the connections of the lanes."""
@@ -83,11 +112,28 @@ class Lanes:
         self.further.remove(refresher)
         refresher.connection.close()
 
+    def leave_room(self, opened: int, beside: int, error: PytrickleError) -> None:
+        """Have fewer lanes for a while than those `beside` which there was no connection left to compute by.
+
+        Close those that this pass has not `opened`: they come last.
+        """
+        while len(self.further) > opened:
+            self.further.pop().connection.close()
+        self.most = min(self.allowed, max(beside - 1, 1))
+        self.fewer_until = monotonic() + FEWER_FOR
+        if beside:
+            self.settle_for(self.most, error)
+
     def settle_for(self, fewer: int, error: PytrickleError) -> None:
         """Log that no more than so many lanes can be opened, once until there are more."""
         if self.fewer is None:
             getLogger(__name__).warning("There are fewer lanes than allowed: %s", error)
         self.fewer = fewer
+
+    def _allow_another(self) -> None:
+        if self.most is not None and monotonic() > self.fewer_until:
+            self.most = self.most + 1 if self.most + 1 < self.limit else None
+            self.fewer_until = monotonic() + FEWER_FOR
 
     @contextmanager
     def _crew(self, pass_: Pass, work: Work) -> Iterator["Crew"]:
@@ -112,7 +158,7 @@ class Crew:
     opened: int = 0
     full: bool = False
     free: list["Lane"] = field(default_factory=list)
-    busy: dict[Future[None], tuple[int, "Lane"]] = field(default_factory=dict)
+    busy: dict[Future[None], "Task"] = field(default_factory=dict)
 
     @property
     def idle(self) -> bool:
@@ -121,7 +167,7 @@ class Crew:
 
     def lane(self) -> "Lane | None":
         """Return a lane that is free or can be opened, if there is one; what was refused is not asked for again."""
-        if self.free or self.full or len(self.busy) >= self.lanes.limit:
+        if self.free or self.full or len(self.busy) >= self.lanes.allowed or self.lanes.allowed == 1:
             return self.free.pop() if self.free else None
         try:
             lane = self._open()
@@ -137,23 +183,51 @@ class Crew:
         """Have a lane do the work on a unit."""
         lane.pass_.since = monotonic()
         # Whoever traces this thread traces the lane as well.
-        self.busy[self.pool.submit(copy_context().run, self.work, lane.pass_, unit)] = (index, lane)
+        future = self.pool.submit(copy_context().run, self.work, lane.pass_, unit)
+        self.busy[future] = Task(index, lane, self.opened)
 
-    def finished(self) -> tuple[int, ...]:
-        """Wait until work is done, report its results, and return the indexes of its units."""
-        done, _ = wait(self.busy, return_when=FIRST_COMPLETED)
-        indexes = []
-        for future in done:
-            index, lane = self.busy.pop(future)
-            self.free.append(lane)
-            future.result()
-            lane.deliver(self.pass_.on_result)
-            indexes.append(index)
-        return tuple(indexes)
+    def finished(self) -> tuple[list[int], list[int]]:
+        """Wait until work is done, and report its results.
+
+        Return the indexes of its units, and of those that found no connection: they are to be tried again.
+        """
+        ended, _ = wait(self.busy, return_when=FIRST_COMPLETED)
+        done, returned = [], []
+        for future in ended:
+            task = self.busy.pop(future)
+            self.free.append(task.lane)
+            try:
+                future.result()
+            except NoConnectionLeft as refused:
+                self._make_room(task, refused.error)
+                returned.append(task.index)
+            else:
+                done.append(task.index)
+            task.lane.deliver(self.pass_.on_result)
+        return done, returned
+
+    def dismiss(self) -> None:
+        """Close the lanes that are free."""
+        while self.free:
+            self._close(self.free.pop())
+
+    def _make_room(self, task: "Task", error: PytrickleError) -> None:
+        """Close what is not in use, and the lane of a refused task unless that ran beside more lanes than there are."""
+        self.lanes.leave_room(self.opened, task.beside, error)
+        self.pass_.refresher.snapshots.close()
+        while self.free and (self.opened > self.lanes.allowed or self.lanes.allowed == 1):
+            self._close(self.free.pop())
+        sleep(ENDING)
+
+    def _close(self, lane: "Lane") -> None:
+        """Give back both connections of a lane."""
+        self.lanes.give_up(lane.pass_.refresher)
+        lane.pass_.base.connection.close()
+        self.opened -= 1
 
     def cancel(self) -> None:
         """End the statements under way, so that their lanes can be left at once; what they did is undone."""
-        for _, lane in self.busy.values():
+        for lane in (task.lane for task in self.busy.values()):
             for connection in (lane.pass_.refresher.connection, lane.pass_.base.connection):
                 connection.cancel_safe()
 
@@ -166,7 +240,8 @@ class Crew:
             raise
         self.opened += 1
         results: list[RefreshResult] = []
-        return Lane(replace(self.pass_, refresher=refresher, base=base, on_result=results.append), results)
+        own = replace(self.pass_, refresher=refresher, base=base, on_result=results.append, returns_work=True)
+        return Lane(own, results)
 
 
 @dataclass(slots=True)
@@ -181,6 +256,15 @@ class Lane:
         for result in self.results:
             on_result(result)
         self.results.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a lane is at: the index of a unit, begun while so many lanes were open, its own among them."""
+
+    index: int
+    lane: Lane
+    beside: int
 
 
 def read_by(units: Sequence[Unit]) -> tuple[frozenset[int], ...]:

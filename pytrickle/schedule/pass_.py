@@ -12,7 +12,7 @@ from pytrickle.apply.sorted_indexes import drop_too_short
 from pytrickle.catalog.capture_gaps import behind_gaps
 from pytrickle.catalog.change_ranges import empty_buffers
 from pytrickle.catalog.stream_table import StreamTable, effective_progress
-from pytrickle.database import Snapshot, translate_errors
+from pytrickle.database import TOO_MANY_CONNECTIONS, Snapshot, translate_errors
 from pytrickle.errors import ConnectionLost, FuseBlown, PytrickleError, RefreshConflict
 from pytrickle.refresh.at_once import refresh_at_once
 from pytrickle.refresh.atomic import AtomicRefresh
@@ -32,13 +32,21 @@ log = getLogger("pytrickle.refresh")
 OnResult = Callable[[RefreshResult], None]
 
 
+class NoConnectionLeft(Exception):
+    """The server lent no further connection to a refresh, which may go well with fewer beside it: none is recorded."""
+
+    def __init__(self, error: PytrickleError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 @dataclass(slots=True)
 class Pass:
     """One pass, or a lane of it. `base` is the snapshot in which gating is decided and all base tables are read.
 
     A stream table that reads another one refreshed in this pass is read in a later snapshot, rewound to `base` for
     every source but the transactions of this pass: so all tables of a tick stand at the same cut. `since` is when the
-    work under way began.
+    work under way began. With `returns_work`, a refresh for which there is no connection raises NoConnectionLeft.
     """
 
     refresher: Refresher
@@ -47,6 +55,7 @@ class Pass:
     record: Record
     on_result: OnResult
     since: float
+    returns_work: bool = False
 
     @classmethod
     def at(
@@ -68,12 +77,14 @@ class Pass:
     def run(self, unit: Unit, asked: Mapping[int, str], respect_gate: bool = True) -> None:
         """Refresh a unit, whose failures and skips are results too. What it reads must have been done before.
 
-        Raise ConnectionLost where the snapshot was lost while another unit was read: it is not this one's failure.
+        A unit that was returned is taken up where it was left. Raise ConnectionLost where the snapshot was lost while
+        another unit was read: it is not this one's failure.
         """
         if self.base.connection.closed:
             raise ConnectionLost("The session that holds the snapshot of this tick ended.")
         done_before = self.record.so_far(unit)
-        for part in verdict.parts(unit, asked, self.seen, done_before):
+        parts = verdict.parts(unit, asked, self.seen, done_before)
+        for part in (part for part in parts if not self.record.has_result(part.tables[0].relid)):
             so_far = done_before if part is unit else self.record.so_far(part)
             work = Work(self, part, asked, so_far)
             match verdict.decide(part, asked, respect_gate, self.seen, so_far):
@@ -139,6 +150,8 @@ class Work:
 
     def fail(self, failed: MemberFailed) -> None:
         """Record what made one table fail, and that the others wait for it; of a conflict nothing is recorded."""
+        if self.pass_.returns_work and failed.error.sqlstate == TOO_MANY_CONNECTIONS:
+            raise NoConnectionLeft(failed.error)
         culprit = next(table for table in self.unit.tables if table.relid == failed.table.relid)
         match failed.error:
             case RefreshConflict() as conflict:

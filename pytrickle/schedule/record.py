@@ -68,6 +68,11 @@ class Record:
         with self.lock:
             self.stalled[relid] = culprit
 
+    def has_result(self, relid: int) -> bool:
+        """Return whether something is told of a table already."""
+        with self.lock:
+            return relid in self.results
+
     def note_result(self, relid: int, result: RefreshResult) -> None:
         """Note what is told of a table."""
         with self.lock:

@@ -166,7 +166,7 @@ class Ticker:
             asked = dict.fromkeys((table.pgt_id for table in tables), "MANUAL")
             _prepare(refresher, run, concerned)
             for unit in concerned:
-                run.run(unit, asked, respect_gate)
+                self.lanes.run_alone(run, unit, lambda lane, unit: lane.run(unit, asked, respect_gate))
         _finish(refresher.connection, _to_clean(run, members), tables)
         return _outcome(run, wanted.relid, _unit_of(wanted.relid, concerned))
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pytrickle.client.client import Client
 from pytrickle.compute.staged import Staged
 from pytrickle.config import Settings
+from pytrickle.database.refused import refused_connection
 from pytrickle.errors import SparkTooNarrow
 from pytrickle.plan.placement import PLANNER
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -75,7 +76,7 @@ class LocalEngine:
 
     @contextmanager
     def _pinned(self, snapshot: str, settings: tuple[str, ...]) -> Iterator[psycopg.Connection[Any]]:
-        with psycopg.connect(self.dsn, autocommit=True) as connection:
+        with self._connected() as connection:
             connection.execute(RAISE)
             with connection.transaction():
                 connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -83,6 +84,12 @@ class LocalEngine:
                 for statement in settings:
                     connection.execute(statement.encode())
                 yield connection
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        try:
+            return psycopg.connect(self.dsn, autocommit=True)
+        except psycopg.OperationalError as error:
+            raise refused_connection(str(error)) from error
 
 
 def _joined(connection: psycopg.Connection[Any], query: SparkQuery) -> pa.Table:

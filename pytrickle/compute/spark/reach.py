@@ -4,7 +4,7 @@ import re
 import socket
 from urllib.parse import urlsplit
 
-from pytrickle.database import JdbcTarget, hint_of_server
+from pytrickle.database import TOO_MANY_CONNECTIONS, JdbcTarget, hint_of_server, lacks_connections
 from pytrickle.errors import DatabaseOutOfReach, SparkCannotConnect
 
 # What every attempt of the driver to open a connection passes through.
@@ -81,4 +81,5 @@ def cannot_connect(message: str, sentence: str) -> SparkCannotConnect | None:
     hint = POOLER_HINT if "unsupported startup parameter" in sentence else hint
     if of_server := hint_of_server(sentence):
         hint = f"Nothing was changed. {of_server}"
-    return SparkCannotConnect(f"{who} cannot connect to the database: {why}", hint, sqlstate=UNABLE_TO_CONNECT)
+    sqlstate = TOO_MANY_CONNECTIONS if lacks_connections(sentence) else UNABLE_TO_CONNECT
+    return SparkCannotConnect(f"{who} cannot connect to the database: {why}", hint, sqlstate=sqlstate)
