@@ -69,6 +69,11 @@ _BY_CLASS: dict[str, type[PytrickleError]] = {
 
 # The server cannot write a text in UTF-8: where its encoding is SQL_ASCII, any bytes are one.
 _NO_UTF8 = frozenset({"22021", "22P05"})
+# Of a domain, which an outer join fills with NULLs all the same, in PostgreSQL alone.
+NULL_IN_DOMAIN = (
+    "Nothing was changed. A query that shows NULL in a column of this domain, as an outer join does, must cast it to"
+    " the type below the domain: CAST(price AS numeric)."
+)
 _MISSING_OBJECT = frozenset({"3F000", "42704", "42883", "42P01"})
 # In some languages names stand in other quotes.
 _CATALOG_NAME = re.compile(r'\bpgtrickle\b(\.|"|\s?[«»])')
@@ -117,6 +122,8 @@ def translated(error: psycopg.Error) -> PytrickleError:
         )
     if error.sqlstate is None:
         hint = _of_the_driver(error, message)
+    if error.sqlstate == "23502" and error.diag.datatype_name:
+        hint = hint or NULL_IN_DOMAIN
     ours = kind(message, hint=hint, sqlstate=error.sqlstate)
     ours.excerpt = excerpt_of(error)
     return ours

@@ -12,9 +12,11 @@ from typer.main import get_command
 
 from pytrickle.cli import app
 from pytrickle.cli.remedies import COMMANDS
+from pytrickle.errors import DatabaseError
 from tests.commands import commands
 from tests.conftest import Database
 from tests.documents import ROOT
+from tests.equivalence.local_engine import local_client
 
 TREE: Any = get_command(app)
 # Words that follow the name of the project where that is no command.
@@ -78,3 +80,25 @@ def test_help_shows_no_words_of_libraries() -> None:
     assert len(texts) > 50
     leaks = re.compile(r"\bAny\b|Value error|FUNC|Annotated|<function|<class")
     assert [found[0] for text in texts for found in leaks.finditer(text)] == []
+
+
+def test_a_null_in_a_domain_without_nulls_is_cast_away(db: Database) -> None:
+    """PostgreSQL shows it after an outer join; what is stored anew must be of the type below."""
+    db.execute("CREATE DOMAIN price AS int NOT NULL")
+    db.execute("CREATE TABLE items (id int PRIMARY KEY)")
+    db.execute("CREATE TABLE prices (id int PRIMARY KEY, price price)")
+    db.execute("INSERT INTO items VALUES (1), (2)")
+    db.execute("INSERT INTO prices VALUES (1, 5)")
+    query = "SELECT items.id, {price} AS price FROM items LEFT JOIN prices USING (id)"
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("refused", query.format(price="prices.price"))
+        with pytest.raises(DatabaseError, match=r"domain public\.price does not allow null values") as failed:
+            client.refresh("refused")
+        assert "CAST(price AS numeric)" in str(failed.value.hint)
+        client.drop_stream_table("refused")
+        client.create_stream_table("priced", query.format(price="CAST(prices.price AS int)"))
+        for change in ("INSERT INTO items VALUES (3)", "DELETE FROM prices", "INSERT INTO prices VALUES (3, 7)"):
+            client.tick()
+            db.execute(change)
+        assert client.refresh("priced").action == "DIFFERENTIAL"
+        assert sorted(db.execute("SELECT * FROM priced")) == [(1, None), (2, None), (3, 7)]
