@@ -6,7 +6,7 @@ from secrets import token_hex
 
 import psycopg
 
-from pytrickle.apply.statements import create_kept
+from pytrickle.apply.statements import create_lasting
 from pytrickle.errors import RefreshConflict
 from pytrickle.plan.apply_plan import PART
 
@@ -55,5 +55,5 @@ def create_staging(connection: psycopg.Connection, layout: str, pgt_id: int) -> 
     """
     connection.execute("SELECT pgtrickle_private.drop_staging(%s)", (pgt_id,))
     name = f"pgtrickle_changes.staging_{pgt_id}_{token_hex(8)}"
-    create_kept(connection, name, LAYOUT.format(part=PART, layout=layout), "UNLOGGED TABLE")
+    create_lasting(connection, name, LAYOUT.format(part=PART, layout=layout), "UNLOGGED TABLE")
     return name

@@ -14,6 +14,7 @@ HAND_OVER = """
 SELECT pgtrickle_private.hand_over(r), pgtrickle_private.identify_if_published(r)
 FROM to_regclass(%(made)s) AS r
 """
+GUARD = "SELECT pgtrickle_private.guard_kept(to_regclass(%(made)s))"
 
 
 def run(connection: psycopg.Connection, text: Text) -> int:
@@ -27,7 +28,13 @@ def create_like(connection: psycopg.Connection, name: str, query: Text) -> None:
     run(connection, filled(template, name=sql.Identifier(name), query=query))
 
 
-def create_kept(connection: psycopg.Connection, name: str, query: str, kind: str = "TABLE") -> None:
+def create_kept(connection: psycopg.Connection, name: str, query: str) -> None:
+    """Create an empty table that outlives the transaction, and that only refreshers may write."""
+    create_lasting(connection, name, query)
+    connection.execute(GUARD, {"made": name})
+
+
+def create_lasting(connection: psycopg.Connection, name: str, query: str, kind: str = "TABLE") -> None:
     """Create an empty table that outlives the transaction: it is the catalog owner's, whoever refreshes."""
     run(connection, filled("CREATE {kind} {name} AS\n{query}\nWITH NO DATA", kind=kind, name=name, query=query))
     connection.execute(HAND_OVER, {"made": name})

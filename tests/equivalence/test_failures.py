@@ -123,7 +123,8 @@ def test_a_state_that_counts_fewer_rows_than_none_is_noticed_and_built_anew(db: 
         client.create_stream_table("st", "SELECT k, count(*) AS n FROM l GROUP BY k")
         client.tick()
         state = db.value("SELECT 'pgtrickle_state.state_' || pgt_id FROM pgtrickle.pgt_stream_tables")
-        db.execute(f"UPDATE {state} SET pgt_rows = 0")
+        # Only sessions named like a refresher's may do that.
+        db.connect(application_name="pytrickle/damage").execute(f"UPDATE {state} SET pgt_rows = 0".encode())
         db.execute("DELETE FROM l WHERE id = 1")
         assert [result.error for result in client.tick()] == [
             f"The aggregate state {state} has a negative number of rows in 1 groups."

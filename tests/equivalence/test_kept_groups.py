@@ -111,7 +111,7 @@ def test_groups_that_were_left_behind_are_not_used_but_filled_again(
 def test_groups_of_another_frontier_are_not_used(db: Database, client: Client) -> None:
     """So they are left by a refresher that does not know of them."""
     create(client, {"best": QUERIES["best"]})
-    db.execute("UPDATE pgtrickle_state.groups0_1 SET c0 = 0, a0_s = 0")
+    damage(db, "UPDATE pgtrickle_state.groups0_1 SET c0 = 0, a0_s = 0")
     db.execute("UPDATE pgtrickle.pgt_stream_tables SET frontier_version = frontier_version + 1")
     db.execute("UPDATE lines SET price = price + 100 WHERE part IN (1, 2)")
     (result,) = client.tick()
@@ -179,14 +179,27 @@ def test_another_query_and_a_drop_leave_no_groups_behind(db: Database, client: C
         assert tables(connection) == []
 
 
+def test_nobody_else_writes_the_groups(db: Database, client: Client) -> None:
+    create(client, {"best": QUERIES["best"]})
+    for write in ("DELETE FROM pgtrickle_state.groups0_1", "TRUNCATE pgtrickle_state.groups0_1"):
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="is kept beside a stream table"):
+            db.execute(write)
+
+
 def test_a_wrong_number_of_rows_in_a_group_is_noticed(db: Database, client: Client) -> None:
     create(client, {"best": QUERIES["best"]})
-    db.execute("UPDATE pgtrickle_state.groups0_1 SET pgt_rows = 0 WHERE k0 = 3; DELETE FROM lines WHERE part = 3")
+    damage(db, "UPDATE pgtrickle_state.groups0_1 SET pgt_rows = 0 WHERE k0 = 3")
+    db.execute("DELETE FROM lines WHERE part = 3")
     (result,) = client.tick()
     assert result.error and "negative number of rows" in result.error
     (result,) = client.tick()
     assert (result.error, result.action) == (None, "REINITIALIZE")
     check(db, {"best": QUERIES["best"]})
+
+
+def damage(db: Database, statement: str) -> None:
+    """Write what only refreshers may: their sessions are told by their name."""
+    db.connect(application_name="pytrickle/damage").execute(statement.encode())
 
 
 def tables(connection: psycopg.Connection) -> list[str]:

@@ -119,9 +119,52 @@ def test_nor_can_what_is_kept_of_its_groups(shop: Shop) -> None:
         " WHERE relnamespace = 'pgtrickle_state'::regnamespace AND relkind = 'r'"
     )
     # It is as a crash would leave it.
-    shop.db.execute(f"ALTER TABLE {state} SET UNLOGGED; TRUNCATE {state}")
+    shop.db.execute(
+        f"ALTER TABLE {state} DISABLE TRIGGER pgtrickle_guard; ALTER TABLE {state} SET UNLOGGED;"
+        f" TRUNCATE {state}; ALTER TABLE {state} ENABLE ALWAYS TRIGGER pgtrickle_guard"
+    )
     shop.db.execute("INSERT INTO orders VALUES (8, 1, 80)")
     result = shop.tick()["shown"]
     assert result.action == "REINITIALIZE" and "unlogged" in result.reason
     shop.assert_verified()
     assert shop.db.value("SELECT relpersistence FROM pg_class WHERE oid = %s::regclass", state) == "p"
+
+
+KEPT = {
+    "body": "SELECT id, amount FROM orders ORDER BY amount DESC LIMIT 1",
+    "state": "SELECT customer, sum(amount) AS total FROM orders GROUP BY customer",
+}
+HIDDEN = "SELECT relname FROM pg_class WHERE relnamespace = 'pgtrickle_state'::regnamespace AND relkind = 'r'"
+
+
+@pytest.mark.parametrize("kind", KEPT)
+def test_what_is_kept_beside_it_is_written_by_its_refreshes_alone(shop: Shop, kind: str) -> None:
+    """Nothing compares it with anything: without its rows, the next refresh would silently be wrong."""
+    shop.pt.create_stream_table("shown", KEPT[kind], refresh_mode="DIFFERENTIAL")
+    for number in range(5, 12):
+        shop.tick()
+        shop.db.execute(f"INSERT INTO orders VALUES ({number}, 2, {number})")
+    ((kept,),) = shop.db.execute(HIDDEN)
+    assert kept.startswith(f"{kind}_")
+    for write in (
+        "TRUNCATE pgtrickle_state.{}",
+        "DELETE FROM pgtrickle_state.{}",
+        "UPDATE pgtrickle_state.{0} SET {1}",
+    ):
+        column = shop.db.value(
+            "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum = 1", f"pgtrickle_state.{kept}"
+        )
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="is kept beside a stream table"):
+            shop.db.execute(write.format(kept, f"{column} = {column}"))
+    shop.db.execute("DELETE FROM orders WHERE id = 2")
+    assert shop.tick()["shown"].action == "DIFFERENTIAL"
+    shop.assert_verified()
+
+
+def test_what_an_earlier_version_kept_is_guarded_by_the_upgrade(shop: Shop) -> None:
+    shop.pt.create_stream_table("shown", KEPT["body"])
+    shop.tick()
+    shop.db.execute("DROP TRIGGER pgtrickle_guard ON pgtrickle_state.body_1")
+    shop.db.execute("SELECT pgtrickle.settle_grants()")
+    with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+        shop.db.execute("TRUNCATE pgtrickle_state.body_1")

@@ -95,6 +95,38 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.log_storage(bigint) IS
     'Makes what holds the rows of a stream table logged again, and has it computed anew.';
 
+-- What a refresh reads there is not compared with anything, so that a row that is missing would make it wrong.
+CREATE OR REPLACE FUNCTION pgtrickle_private.guard_kept_table() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pgt_stream_tables AS s WHERE s.refresh_xid = pg_current_xact_id_if_assigned()
+        AND TG_RELID IN (SELECT kept_beside(s.pgt_id))) THEN
+        RAISE EXCEPTION '% is kept beside a stream table, only refreshes may change it', TG_RELID::regclass
+            USING ERRCODE = '55000', CONSTRAINT = 'stream_table_read_only',
+                  HINT = 'To have it made anew: SELECT pgtrickle.reinitialize_stream_table(name).';
+    END IF;
+    RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.guard_kept_table() IS
+    'Refuses (55000) writes to what is kept beside a stream table other than by its refresh.';
+
+-- The sessions of refreshers are told by their name, which costs them a microsecond; all others have to call a function.
+CREATE OR REPLACE FUNCTION pgtrickle_private.guard_kept(kept regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET quote_all_identifiers = off SET standard_conforming_strings = on
+AS $$
+BEGIN
+    EXECUTE format('CREATE OR REPLACE TRIGGER pgtrickle_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
+                   'FOR EACH STATEMENT WHEN (NOT starts_with(current_setting(''application_name''), ''pytrickle/'')) '
+                   'EXECUTE FUNCTION pgtrickle_private.guard_kept_table()', kept);
+    EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard', kept);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.guard_kept(regclass) IS
+    'Has every write to what is kept beside a stream table refused that is not of a refresher.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.create_storage(schema_name text, table_name text, view regclass)
     RETURNS regclass
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

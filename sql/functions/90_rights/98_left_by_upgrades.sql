@@ -40,3 +40,14 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.add_change_clocks() IS
     'Lets those change buffers note when changes come that do not yet.';
+
+-- Earlier versions made them without a guard.
+CREATE OR REPLACE FUNCTION pgtrickle_private.guard_kept_tables() RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT guard_kept(c.oid) FROM pgt_stream_tables AS s, kept_beside(s.pgt_id) AS k JOIN pg_class AS c ON c.oid = k
+    WHERE pg_has_role(c.relowner, 'USAGE') AND NOT EXISTS (
+        SELECT FROM pg_trigger AS g WHERE g.tgrelid = c.oid AND g.tgname = 'pgtrickle_guard')
+$$;
+COMMENT ON FUNCTION pgtrickle_private.guard_kept_tables() IS
+    'Guards what is kept beside stream tables and is not guarded yet.';

@@ -201,6 +201,7 @@ DECLARE
 BEGIN
     PERFORM hand_over_everything();
     PERFORM add_change_clocks();
+    PERFORM guard_kept_tables();
     PERFORM drop_idle_copies();
     PERFORM name_query_view(t) FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.view_relid
     WHERE pg_has_role(c.relowner, 'USAGE');
