@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,6 +95,30 @@ def test_a_database_without_catalog_says_how_to_install_it(empty_db: Database) -
     catalog = findings(empty_db.dsn)["catalog"]
     assert not catalog.ok
     assert "pytrickle install" in (catalog.remedy or "")
+
+
+def test_functions_that_are_missing_can_be_written_anew(db: Database) -> None:
+    """The remedy works."""
+    db.execute("DROP FUNCTION pgtrickle.problems() CASCADE")
+    found = findings(db.dsn)["grants"]
+    assert found.detail.startswith("the catalog is incomplete: ") and found.remedy
+    assert migrate.install(db.connect()) == ()
+    db.execute(re.findall(r"DELETE [^,]+", found.remedy)[0])
+    assert migrate.install(db.connect()) == ("functions",)
+    assert all(check.ok for check in findings(db.dsn).values())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["ALTER TABLE pgtrickle.pgt_stream_tables RENAME TO gone", "ALTER SCHEMA pgtrickle_private RENAME TO gone"],
+)
+def test_a_part_of_a_catalog_is_told_of_in_plain_sentences(db: Database, damage: str) -> None:
+    db.execute(damage)
+    wrong = [check for check in findings(db.dsn).values() if not check.ok]
+    assert {check.name for check in wrong} >= {"stream tables", "grants"}
+    for check in wrong:
+        assert re.match("the catalog is incomplete: |The database is not restored completely yet: ", check.detail)
+        assert check.remedy and "estore" in check.remedy
 
 
 def test_the_doctor_needs_no_right_to_write(db: Database) -> None:

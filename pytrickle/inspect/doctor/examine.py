@@ -11,6 +11,17 @@ from pytrickle.errors import PytrickleError
 from pytrickle.inspect.doctor import server
 from pytrickle.inspect.doctor.check import Check, attempt, ok, problem
 
+# What to do about a catalog that lacks a part, by what the server says of it: some restores, or hands, leave that.
+RESTORE = (
+    "Restore the database again, its section post-data included. Without a backup, have the catalog made anew: drop the"
+    " schemas whose names begin with pgtrickle, then run pytrickle install."
+)
+WRITE_FUNCTIONS = (
+    "Have its functions written anew: DELETE FROM pgtrickle.pgt_schema_version WHERE version = 0, then run pytrickle"
+    " install."
+)
+LACKING = {"42883": WRITE_FUNCTIONS, "42P01": RESTORE, "42703": RESTORE, "42704": RESTORE, "3F000": RESTORE}
+
 
 @dataclass(frozen=True, slots=True)
 class Probes:
@@ -65,13 +76,20 @@ def _examine_server(connection: psycopg.Connection[Any], dsn: str, probes: Probe
         ("connections", lambda: server.check_headroom(connection)),
         ("TCP", lambda: server.check_tcp(connection)),
     )
+    of_the_catalog = None
     for name, look in looks:
-        yield _taken(name, look)
+        check = _taken(name, look, of_the_catalog)
+        # What is amiss with the catalog as a whole is also why a part of it is not there.
+        of_the_catalog = check.remedy if name == "catalog" else of_the_catalog
+        yield check
 
 
-def _taken(name: str, look: Callable[[], Check]) -> Check:
+def _taken(name: str, look: Callable[[], Check], of_the_catalog: str | None) -> Check:
     try:
         with translate_errors():
             return look()
     except PytrickleError as error:
-        return problem(name, str(error), error.hint)
+        remedy = LACKING.get(error.sqlstate or "")
+        if remedy is None:
+            return problem(name, str(error), error.hint)
+        return problem(name, f"the catalog is incomplete: {error}", of_the_catalog or remedy)
