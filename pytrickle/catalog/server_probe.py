@@ -57,6 +57,7 @@ SELECT bool_and(
 )
 FROM part JOIN pg_type AS t USING (oid)
 """
+ENUMERATION = "SELECT typtype = 'e' FROM pg_type WHERE oid = CAST(%s AS regtype)"
 AGAIN = """
 SELECT pgtrickle_private.chosen_names(%(view)s::regclass) = pgtrickle_private.chosen_names(%(again)s::regclass),
     coalesce(
@@ -180,6 +181,11 @@ class ServerProbe:
             raise_unless_about_the_query(error)
             return inf
         return float(row[0][0]["Plan"]["Plan Rows"]) if row else inf
+
+    def is_enumeration(self, type_name: str) -> bool:
+        """Tell whether a type is an enumeration, neither a domain of one nor an array."""
+        row = self.connection.execute(ENUMERATION, (type_name,)).fetchone()
+        return bool(row and row[0])
 
     def has_one_text(self, type_name: str) -> bool:
         """Tell whether equal values of a type are the same text, apart from what a collation says of texts in it."""

@@ -3,6 +3,7 @@
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
+from tests.equivalence.played import assert_differential
 from tests.repeats import in_parts
 
 TABLES = """
@@ -71,3 +72,18 @@ def test_what_shows_labels_shows_those_of_now(db: Database, nth: int) -> None:
                     assert not differences(connection, f"st_{name}", f"TABLE expected_{name}", True), (name, change)
                 if change == alteration and "TYPE mood" in change:
                     assert {str(results[f"public.st_{name}"].action) for name in ITSELF} == {"NO_DATA"}
+
+
+def test_first_rows_by_a_hidden_label_come_in_the_order_of_the_enumeration(db: Database) -> None:
+    queries = {
+        "firsts": "SELECT id FROM days ORDER BY mood DESC, id LIMIT 4",
+        "tied": "SELECT kind FROM days ORDER BY mood FETCH FIRST 2 ROWS WITH TIES",
+        "highest": "SELECT kind FROM days GROUP BY kind ORDER BY max(mood), kind LIMIT 2",
+    }
+    changes = (
+        "DELETE FROM days WHERE id = 3",
+        "ALTER TYPE mood ADD VALUE 'lowest' BEFORE 'low'",
+        "INSERT INTO days VALUES (20, 3, 'lowest'), (21, 4, 'high'), (22, 1, NULL)",
+        "ALTER TYPE mood RENAME VALUE 'fair' TO 'zenith'; UPDATE days SET mood = 'zenith' WHERE id < 4",
+    )
+    assert_differential(db, TABLES, queries, changes)

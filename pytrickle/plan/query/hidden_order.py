@@ -13,7 +13,8 @@ from pytrickle.plan.sql.dialect import render
 
 NAME = "pgt_order_{}"
 # PostgreSQL sorts by rows, but has no columns of them. A type of the user's, which is printed with its schema, may be
-# the row of a source, which could not be altered any more; as the whole row of a table it is several columns here.
+# the row of a source, which could not be altered any more; as the whole row of a table it is several columns here. An
+# enumeration is neither: its order is that of its own, whatever is added to it.
 ROWS = ("record", "record[]")
 
 Hidden = tuple[HiddenColumn, ...]
@@ -32,7 +33,9 @@ def with_hidden(query: exp.Expr, definition: Definition, probe: Probe) -> tuple[
     result.set("expressions", [*result.expressions, *map(aliased, items, names)])
     text, shown = render(result), len(definition.columns)
     types = probe.column_types(text)[shown:]
-    if len(types) > len(items) or any(type_name in ROWS or "." in type_name for type_name in types):
+    if len(types) > len(items) or any(type_name in ROWS for type_name in types):
+        return query, ()
+    if not all(probe.is_enumeration(type_name) for type_name in types if "." in type_name):
         return query, ()
     return result, tuple(map(HiddenColumn, names, types, probe.collations(text)[shown:]))
 

@@ -35,6 +35,9 @@ class Probe(Protocol):
     def estimated_rows(self, query: str) -> float:
         """Return how many rows PostgreSQL expects of a query; infinitely many where it cannot plan it."""
 
+    def is_enumeration(self, type_name: str) -> bool:
+        """Tell whether a type is an enumeration, neither a domain of one nor an array."""
+
     def has_one_text(self, type_name: str) -> bool:
         """Tell whether equal values of a type are the same text, apart from what a collation says of texts in it."""
 
