@@ -60,6 +60,8 @@ SELECT id FROM orders WHERE false UNION ALL SELECT id FROM customers;
 SELECT id FROM orders WHERE note LIKE 'a!%' ESCAPE '!' OR note SIMILAR TO '(a|n)%' OR note ~ '^a' OR note !~* 'X';
 -- substring by an SQL pattern, normalize()
 SELECT id, substring(note SIMILAR '%#"[0-9]#"%' ESCAPE '#') AS digit, note IS NFC NORMALIZED AS normal, normalize(note, NFKC) AS text FROM orders;
+-- operators before their operand
+SELECT id, @ customer AS distance, |/ customer::double precision AS root FROM orders;
 -- inet and geometric operators
 SELECT id FROM orders WHERE ('10.0.0.' || id)::inet <<= '10.0.0.0/28'::cidr AND point(id, 1) ~= point(id, 1);
 -- TABLE
@@ -126,6 +128,8 @@ SELECT id FROM customers WHERE id NOT IN (SELECT customer FROM orders);
 SELECT id FROM orders WHERE (customer, amount) NOT IN (SELECT customer, amount FROM returns);
 -- <, ANY and ALL, several columns
 SELECT id FROM orders WHERE (customer, amount) < ANY (SELECT customer, amount FROM returns) AND (customer, amount) >= ALL (SELECT customer, amount FROM returns WHERE id < 9);
+-- LIKE and other operators, ANY and ALL
+SELECT id FROM orders WHERE note LIKE ANY (SELECT name FROM customers) OR note !~ ALL (SELECT region FROM customers);
 -- EXISTS under AND
 SELECT id FROM customers c WHERE region = 'x' AND EXISTS (SELECT FROM orders o WHERE o.customer = c.id);
 -- EXISTS under OR

@@ -12,6 +12,7 @@ from pytrickle.plan.query.block import type_of
 from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.sql.dialect import parse_query, quote, render, row_text
+from pytrickle.plan.sql.operators import by_window_names
 
 # R@new = R - FUTURE as rows: the copies that came later are dropped, and those that went later are added back.
 AT_CUT = """\
@@ -96,7 +97,7 @@ def _text(definition: Definition) -> str:
 
 
 def _expand(tree: exp.Expr, definition: Definition, rewound: frozenset[int], probe: Probe, original: str) -> exp.Expr:
-    if not probe.same_query(original, render(tree)):
+    if not probe.same_query(by_window_names(original), render(tree)):
         raise NotDifferentiable("it uses syntax that the planner cannot reproduce exactly")
 
     # Listed before anything is replaced: a table carries the joins of its parenthesis, whose tables count too.

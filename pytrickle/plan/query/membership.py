@@ -13,7 +13,7 @@ from pytrickle.plan.query.mixed_equality import equated
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.row_comparison import by_columns, items_of
 from pytrickle.plan.query.scope import resolve
-from pytrickle.plan.sql.three_valued import no_value, truth
+from pytrickle.plan.sql.three_valued import COMPARISONS, no_value, truth
 
 Case = tuple[Block, exp.Expr]
 
@@ -133,10 +133,10 @@ def quantified_cases(recursion: Recursion, block: Block, node: exp.Expr, context
 
 
 def _comparison(node: exp.Expr, left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    """Compare two values as ANY or ALL does; an operator that has a schema binds as tightly as || does."""
+    """Compare two values as ANY or ALL does; most operators bind as tightly as || does."""
     result = node.copy()
     result.set("this", left.copy())
-    result.set("expression", exp.Paren(this=right) if isinstance(node, exp.Operator) else right)
+    result.set("expression", right if isinstance(node, COMPARISONS) else exp.Paren(this=right))
     return result
 
 

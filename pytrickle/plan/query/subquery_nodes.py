@@ -2,14 +2,12 @@
 
 from sqlglot import exp
 
-from pytrickle.plan.sql.three_valued import COMPARISONS
-
 
 def is_subquery(node: exp.Expr) -> bool:
     """Whether a node is a subquery with what belongs to it."""
     if isinstance(node, exp.In):
         return node.args.get("query") is not None
-    if isinstance(node, (*COMPARISONS, exp.Operator)) and isinstance(node.expression, exp.Any | exp.All):
+    if isinstance(node, exp.Binary) and isinstance(node.expression, exp.Any | exp.All):
         return isinstance(node.expression.this.unnest(), exp.Query)
     return isinstance(node, exp.Exists | exp.Query) or _is_array(node)
 
@@ -23,5 +21,5 @@ def _is_array(node: exp.Expr) -> bool:
 
 def has_query_operand(node: exp.Expr) -> bool:
     """Whether what is compared with the rows of a subquery has subqueries itself."""
-    compares = isinstance(node, (exp.In, exp.Operator, *COMPARISONS))
+    compares = isinstance(node, exp.In | exp.Binary)
     return compares and node.this.find(exp.Query) is not None

@@ -10,7 +10,7 @@ from sqlglot.errors import ParseError, SqlglotError
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.sql.aggregates import added_up
 from pytrickle.plan.sql.clauses import refuse_unknown_clauses
-from pytrickle.plan.sql.operators import called, spelled_out
+from pytrickle.plan.sql.operators import by_window_names, called, spelled_out
 
 AGGREGATES = frozenset(map(str.upper, added_up()))
 USING_ALIAS = "using_alias"
@@ -119,7 +119,7 @@ def parse_query(text: str, aggregates: frozenset[str] = frozenset()) -> exp.Expr
     A call of one of the `aggregates` that have a schema in their name becomes a call of that name.
     """
     try:
-        tree = parse_one(spelled_out(text), dialect=Canonical)
+        tree = parse_one(spelled_out(by_window_names(text)), dialect=Canonical)
     except SqlglotError as error:
         raise NotDifferentiable(f"the query uses syntax that the planner does not know{_place(error)}") from error
     own = {unquoted(name): name for name in aggregates if "." in name}

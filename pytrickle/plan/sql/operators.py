@@ -16,8 +16,12 @@ TYPES = frozenset({'"bit"'})
 # Calls that read a name where others have an argument; as a text it is an argument like any other.
 NAMED = frozenset({"XMLELEMENT", "XMLPI"})
 ROWS_FROM = "pgt_rows_from"
+PREFIX = "pgt_prefix"
+# Behind a parenthesis of its own stands each operator without a left operand; the parser keeps these three.
+PREFIXED = r"""\((?![-+~] )(?:OPERATOR\((?:\w+|"(?:[^"]|"")*")\.[-+*/<>=~!@#%^&|`?]+\)|[-+*/<>=~!@#%^&|`?]+) """
 BEGINNINGS = r"""\b(?:XMLELEMENT|XMLPI)\(NAME (?:\w+|"(?:[^"]|"")*")|\bROWS FROM\("""
-PIECES = re.compile(BEGINNINGS + r"""|'(?:[^']|'')*'|"(?:[^"]|"")*"|[-+*/<>=~!@#%^&|`?]+""")
+PIECES = re.compile(BEGINNINGS + "|" + PREFIXED + r"""|'(?:[^']|'')*'|"(?:[^"]|"")*"|[-+*/<>=~!@#%^&|`?]+""")
+WINDOWS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\bOVER \((?P<name>\w+|"(?:[^"]|"")*")\)""")
 
 
 def spelled_out(text: str) -> str:
@@ -25,8 +29,10 @@ def spelled_out(text: str) -> str:
 
     In a canonical text whatever is of another schema than pg_catalog says so.
 
-    >>> spelled_out("SELECT (a >>= b), (@ c), '>>=', (a OPERATOR(public.|+|) b), (t !~ 'x')")
-    "SELECT (a OPERATOR(pg_catalog.>>=) b), (@ c), '>>=', (a OPERATOR(public.|+|) b), (t OPERATOR(pg_catalog.!~) 'x')"
+    >>> spelled_out("SELECT (a >>= b), (- c), '>>=', (a OPERATOR(public.|+|) b), (t !~ 'x')")
+    "SELECT (a OPERATOR(pg_catalog.>>=) b), (- c), '>>=', (a OPERATOR(public.|+|) b), (t OPERATOR(pg_catalog.!~) 'x')"
+    >>> spelled_out("SELECT (@ c), (OPERATOR(public.|+|) (|/ d)), count(*)")
+    "SELECT pgt_prefix('@', c), pgt_prefix('OPERATOR(public.|+|)', pgt_prefix('|/', d)), count(*)"
     >>> spelled_out("""SELECT "substring"(t, 1), "substring".x, '1'::"bit" """)
     'SELECT pg_catalog."substring"(t, 1), "substring".x, \'1\'::pg_catalog."bit" '
     '''
@@ -35,6 +41,8 @@ def spelled_out(text: str) -> str:
         piece, before, after = match.group(), text[: match.start()].rstrip()[-1:], text[match.end() : match.end() + 1]
         if (piece in CALLS and after == "(" and before != ".") or (piece in TYPES and before == ":"):
             return f"pg_catalog.{piece}"
+        if piece[0] == "(":
+            return f"{PREFIX}('{piece[1:-1]}', "
         if piece[0].isalpha():
             return _as_call(piece)
         if piece[0] in "'\"" or piece in KNOWN or before in {"", "(", ",", "."}:
@@ -42,6 +50,17 @@ def spelled_out(text: str) -> str:
         return f"OPERATOR(pg_catalog.{piece})"
 
     return PIECES.sub(spelled, keyword_calls.as_calls(text))
+
+
+def by_window_names(text: str) -> str:
+    """Name windows without the parentheses that PostgreSQL prints where nothing is added: it is the same window.
+
+    They would leave out its frame, but PostgreSQL refuses them around the name of a window that has one.
+
+    >>> by_window_names("SELECT sum(a) OVER (w), ' OVER (w)', sum(a) OVER (w ROWS 1 PRECEDING) FROM t")
+    "SELECT sum(a) OVER w, ' OVER (w)', sum(a) OVER (w ROWS 1 PRECEDING) FROM t"
+    """
+    return WINDOWS.sub(lambda match: f"OVER {match['name']}" if match["name"] else match.group(), text)
 
 
 def _as_call(beginning: str) -> str:
@@ -60,6 +79,8 @@ def _as_call(beginning: str) -> str:
 
 def called(name: str, arguments: list[str], first: str) -> str | None:
     """Write the construct that a call stands for, whose first argument is the text `first`."""
+    if name == PREFIX:
+        return f"({first} {arguments[1]})"
     if name == ROWS_FROM:
         return f"ROWS FROM({', '.join(arguments)})"
     if name in keyword_calls.CALLS:

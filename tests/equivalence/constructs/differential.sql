@@ -641,3 +641,18 @@ SELECT id, (WITH w AS (SELECT b.id FROM b WHERE b.k = a.k) SELECT max(x.id) + mi
 -- with_in_a_correlated_exists
 SELECT id FROM a WHERE NOT EXISTS (WITH w AS (SELECT b.id FROM b WHERE b.k = a.k), z AS (SELECT id + 1 AS n FROM w)
 SELECT FROM z WHERE z.n > 3);
+
+-- like_any
+SELECT id, t LIKE ANY (SELECT c || '%' FROM keyless) AS one FROM a;
+
+-- like_all
+SELECT id FROM a WHERE t !~~* ALL (SELECT c || '%' FROM keyless WHERE keyless.k = a.k);
+
+-- unlike_any
+SELECT id FROM a WHERE NOT t || 'x' ~~ ANY (SELECT "wei""rd" || '%' FROM b WHERE b.k = a.k) OR k = 2;
+
+-- prefix_operators
+SELECT @ k AS k, count(*) AS n, max(@ id) AS m FROM a WHERE ||/ id::float8 > 0 AND |/ (k::float8 * k) >= 0 GROUP BY @ k;
+
+-- window_in_parentheses
+SELECT id, count(*) OVER (w) AS c1, sum(id) OVER (w ROWS 1 PRECEDING) AS c2 FROM a WINDOW w AS (PARTITION BY k ORDER BY id);
