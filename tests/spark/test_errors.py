@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import PySparkException
 
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.spark.run import translated
 from pytrickle.database import exported_snapshot, jdbc_target
-from pytrickle.errors import EvaluationFailed, SparkFailed
+from pytrickle.errors import Canceled, ConnectionLost, EvaluationFailed, SparkFailed
 from tests.conftest import Database
+from tests.waiting import wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,3 +36,51 @@ def test_value_that_reads_like_a_lack_of_memory_is_a_value(db: Database, spark: 
         reader.read("SELECT CAST(note AS int) AS number FROM public.notes").toArrow()
     refusal = 'invalid input syntax for type integer: "java.lang.OutOfMemoryError"'
     assert failed.value.message == f"Spark could not compute the refresh: {refusal}"
+
+
+SLEEPING = "FROM pg_stat_activity WHERE query LIKE '%pg_sleep%' AND state = 'active' AND pid <> pg_backend_pid()"
+
+
+def _while_it_reads(db: Database, spark: SparkSession, meanwhile: Callable[[], object]) -> None:
+    """Have Spark read something that takes minutes, and do something else as soon as it does."""
+
+    def act() -> None:
+        wait_for(lambda: db.value(f"SELECT count(*) {SLEEPING}") == 1, "Spark to read")
+        meanwhile()
+
+    beside = Thread(target=act)
+    beside.start()
+    try:
+        with exported_snapshot(db.dsn) as snapshot, translated():
+            PinnedReader(spark, jdbc_target(db.connect()), snapshot.name, ()).read(
+                "SELECT id, pg_sleep(300)::text AS slept FROM generate_series(1, 2) AS id"
+            ).toArrow()
+    finally:
+        beside.join()
+
+
+def test_a_canceled_statement_is_told_of_as_anywhere_else(db: Database, spark: SparkSession) -> None:
+    with pytest.raises(Canceled) as failed:
+        _while_it_reads(db, spark, lambda: db.execute(f"SELECT pg_cancel_backend(pid) {SLEEPING}"))
+    assert failed.value.message == "canceling statement due to user request" and failed.value.retryable
+
+
+def test_a_session_that_was_ended_is_a_lost_connection(db: Database, spark: SparkSession) -> None:
+    with pytest.raises(ConnectionLost, match="terminating connection due to administrator command") as failed:
+        _while_it_reads(db, spark, lambda: db.execute(f"SELECT pg_terminate_backend(pid) {SLEEPING}"))
+    assert failed.value.retryable
+
+
+def test_a_canceled_job_is_canceled(db: Database, spark: SparkSession) -> None:
+    with pytest.raises(Canceled) as failed:
+        _while_it_reads(db, spark, spark.sparkContext.cancelAllJobs)
+    assert failed.value.message == "The Spark job of the refresh was canceled."
+
+
+def test_an_interrupt_is_none_of_sparks_errors() -> None:
+    """It cancels its jobs then, and reports those from its clean-up, so that the interrupt would be lost."""
+    with pytest.raises(KeyboardInterrupt), translated():
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise PySparkException("[SPARK_JOB_CANCELLED] Job 1 cancelled") from None

@@ -20,7 +20,9 @@ from pytrickle.compute.staged import Staged
 from pytrickle.database import JdbcTarget, stopped_by_limit
 from pytrickle.database.messages import ERROR, USER_REQUEST
 from pytrickle.errors import (
+    Canceled,
     ConfigError,
+    ConnectionLost,
     EvaluationFailed,
     JdbcDriverMissing,
     PytrickleError,
@@ -41,6 +43,10 @@ OUT_OF_MEMORY = ("OutOfMemoryError", "Not enough memory to build and broadcast",
 FEW_ROWS = 200_000
 
 TOO_NARROW = (INEXACT, "NUMERIC_VALUE_OUT_OF_RANGE", "ARITHMETIC_OVERFLOW")
+
+JOB_CANCELED = "[SPARK_JOB_CANCELLED]"
+SESSION_ENDED = ("FATAL: ", "An I/O error occurred while sending to the backend")
+ENDED_HINT = "Nothing was changed, and a refresh is tried again; the server's log says who ended it."
 
 SESSION_HINT = "Build it with pytrickle.configure_spark_with_pytrickle(builder), or add the jar to spark.jars."
 CONNECTION = "FAILED_JDBC.CONNECTION"
@@ -133,7 +139,16 @@ def translated() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
+        if _is_interrupted(error):
+            raise KeyboardInterrupt from error
         raise _lost(error) or _failed(error) from error
+
+
+def _is_interrupted(error: BaseException | None) -> bool:
+    """Whether somebody interrupted the program, upon which Spark cancels its jobs and tells of these instead."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _lost(error: Exception) -> SparkLost | None:
@@ -154,19 +169,26 @@ def _failed(error: Exception) -> PytrickleError:
     if any(sign in message for sign in TOO_NARROW):
         return SparkTooNarrow("Spark's decimals are too narrow for a value or a sum of this refresh.")
     sentence = sentence_of(message)
-    if known := stopped_by_limit(sentence) or cannot_connect(message, sentence):
+    if known := stopped_by_limit(sentence) or cannot_connect(message, sentence) or _ended(message, sentence):
         return known
     # An end of the session is FATAL, and a canceled query says so: neither is about the query.
     said = (f"PSQLException: {severity}: {sentence}" for severity in ERROR)
-    refused = any(each in message for each in said) and not _is_canceled(sentence)
+    refused = any(each in message for each in said) and not sentence.startswith("canceling ")
     if not refused and any(sign in message for sign in OUT_OF_MEMORY):
         return SparkOutOfMemory("Spark could not compute the refresh: it ran out of memory.")
     kind = EvaluationFailed if refused else SparkFailed
     return kind(f"Spark could not compute the refresh: {sentence}")
 
 
-def _is_canceled(sentence: str) -> bool:
-    return sentence in USER_REQUEST or sentence.startswith("canceling ")
+def _ended(message: str, sentence: str) -> PytrickleError | None:
+    """Return the error for what somebody ended while Spark computed: a statement, its job, or a session."""
+    if sentence in USER_REQUEST:
+        return Canceled(sentence, sqlstate="57014")
+    if JOB_CANCELED in message:
+        return Canceled("The Spark job of the refresh was canceled.", sqlstate="57014")
+    if sentence.startswith(SESSION_ENDED):
+        return ConnectionLost(f"A session that Spark read by was lost: {sentence}", ENDED_HINT)
+    return None
 
 
 def _message(error: Exception) -> str:
