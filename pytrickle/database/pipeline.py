@@ -1,6 +1,7 @@
 """Statements sent together: their answers are waited for once, where one of them is asked for."""
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import psycopg
 
@@ -11,7 +12,27 @@ def pipelined(connection: psycopg.Connection) -> AbstractContextManager[object]:
     Within the block COPY and several statements in one text are impossible. An error appears where an answer is asked
     for, at the latest at the end of the block.
     """
-    return connection.pipeline() if psycopg.capabilities.has_pipeline() else nullcontext()
+    return _pipeline(connection) if psycopg.capabilities.has_pipeline() else nullcontext()
+
+
+@contextmanager
+def _pipeline(connection: psycopg.Connection) -> Iterator[psycopg.Pipeline]:
+    """Open a pipeline that raises the first error alone.
+
+    Psycopg would log, too, what then keeps it from being ended, as that its connection was lost. So it is told of none.
+    """
+    first: BaseException | None = None
+    try:
+        with connection.pipeline() as pipeline:
+            try:
+                yield pipeline
+            except BaseException as error:
+                first = error
+    except psycopg.Error:
+        if first is None:
+            raise
+    if first is not None:
+        raise first
 
 
 def is_stuck(connection: psycopg.Connection) -> bool:

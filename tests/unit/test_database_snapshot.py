@@ -5,7 +5,7 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from pytrickle.database import Snapshots, exported_snapshot, translate_errors
+from pytrickle.database import Snapshots, exported_snapshot, pipelined, translate_errors
 from pytrickle.errors import NotInstalled
 from tests.conftest import Database
 from tests.repeats import on_both_servers
@@ -67,3 +67,12 @@ def test_database_without_catalog_is_told_so(empty_db: Database) -> None:
 
 def test_what_exports_snapshots_shows_no_password() -> None:
     assert "s3cr3t" not in repr(Snapshots("postgresql://me:s3cr3t@db/shop"))
+
+
+def test_a_pipeline_whose_connection_is_lost_says_so_once(empty_db: Database, caplog: pytest.LogCaptureFixture) -> None:
+    """Psycopg would log, too, that it cannot be ended."""
+    connection = empty_db.connect()
+    with pytest.raises(psycopg.OperationalError), pipelined(connection):
+        empty_db.execute("SELECT pg_terminate_backend(%s)", connection.info.backend_pid)
+        connection.execute("SELECT 1").fetchone()
+    assert caplog.records == [] and connection.closed
