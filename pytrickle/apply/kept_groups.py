@@ -10,7 +10,7 @@ from pytrickle.apply.few_rows import row_array
 from pytrickle.apply.rewritten import refuse_rewritten
 from pytrickle.apply.sorted_indexes import create_sorted
 from pytrickle.apply.staged_rows import load_rows
-from pytrickle.apply.statements import create_kept, drop, run
+from pytrickle.apply.statements import create_lasting, drop, guard, run
 from pytrickle.catalog.tables import stream_tables
 from pytrickle.compute.staged import Copied
 from pytrickle.database import filled, trusted
@@ -91,10 +91,12 @@ def check_taken_in(asked: Iterable[psycopg.Cursor]) -> None:
 def fill(connection: psycopg.Connection, table: KeptTable, rows: Copied) -> None:
     """Fill the table of kept groups with all of them."""
     drop(connection, table.name)
-    create_kept(connection, table.name, table.layout)
+    create_lasting(connection, table.name, table.layout)
     load_rows(connection, table.name, rows, {})
     for index in table.indexes:
         create_sorted(connection, index)
+    # This is no refresh: where a pooler gives sessions other names, the guard would not let it through.
+    guard(connection, table.name)
     run(connection, filled("ANALYZE {table}", table=table.name))
 
 

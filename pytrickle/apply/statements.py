@@ -31,6 +31,11 @@ def create_like(connection: psycopg.Connection, name: str, query: Text) -> None:
 def create_kept(connection: psycopg.Connection, name: str, query: str) -> None:
     """Create an empty table that outlives the transaction, and that only refreshers may write."""
     create_lasting(connection, name, query)
+    guard(connection, name)
+
+
+def guard(connection: psycopg.Connection, name: str) -> None:
+    """Let only refreshes write what is kept beside a stream table from now on."""
     connection.execute(GUARD, {"made": name})
 
 
