@@ -10,8 +10,8 @@ defining query (``apply.commit``, ``plan.append_mode``, ``plan.frozen_rows``, ``
 names and texts with a project (``definitions.compare``, ``definitions.compare_groups``,
 ``definitions.compare_sources``, ``definitions.apply``, ``definitions.apply_sources``, ``definitions.export``), the
 sources that are cleaned up after a tick (``schedule.tick``), the alerts that were not posted yet (``cli.webhook``),
-what another tool asks, which needs nothing of this module (``integrations.openlineage.facts``), and the record of a
-script (``catalog.install``), which is also printed.
+what another tool asks, which needs nothing of this module (``integrations.openlineage.facts``), the record of a script
+(``catalog.install``), which is also printed, and a remedy that names it (``inspect.doctor.examine``).
 """
 
 from sqlalchemy import (

@@ -112,7 +112,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.guard_kept_table() IS
     'Refuses (55000) writes to what is kept beside a stream table other than by its refresh.';
 
--- The sessions of refreshers are told by their name, which costs them a microsecond; all others have to call a function.
+-- The sessions of refreshers are told by their name, which costs a microsecond; all others have to call a function.
 CREATE OR REPLACE FUNCTION pgtrickle_private.guard_kept(kept regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET quote_all_identifiers = off SET standard_conforming_strings = on
