@@ -19,7 +19,7 @@ from pytrickle.compute.staged import Staged
 from pytrickle.config import EngineName, Settings
 from pytrickle.database import JdbcTarget, current_target
 from pytrickle.durations import length
-from pytrickle.errors import PytrickleError, SparkLost
+from pytrickle.errors import PytrickleError, SparkLost, SparkOutOfMemory
 from pytrickle.plan.refresh_plan import RefreshPlan
 
 if TYPE_CHECKING:
@@ -31,12 +31,17 @@ CHOSEN = "the engine is spark"
 
 @dataclass(slots=True)
 class LazyEngine:
-    """Builds the session at the first plan, unless the user has one; several threads may compute at the same time."""
+    """Builds the session at the first plan, unless the user has one; several threads may compute at the same time.
+
+    `of_few` computes few rows, if the session is ours. The stream tables `exceeding` the memory had more than expected.
+    """
 
     settings: Settings
     session: SparkSession | None
     connection: Callable[[], psycopg.Connection]
     owned: bool = False
+    of_few: SparkSession | None = None
+    exceeding: set[int] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
 
     def prepare(self) -> None:
@@ -65,25 +70,42 @@ class LazyEngine:
         """
         require_spark()
         from pytrickle.compute.spark.gateway import last_of_java
-        from pytrickle.compute.spark.run import SparkEngine
+        from pytrickle.compute.spark.run import SparkEngine, moves_few
         from pytrickle.compute.spark.session import forget_session
 
         target = current_target(self.connection(), self.settings.dsn)
         session = self._started(target, plan.placement.engine_reason)
-        engine = SparkEngine(session, target, self.owned)
+        pgt_id = plan.shape.definition.pgt_id
+        few = pgt_id not in self.exceeding and moves_few(plan)
+        engine = SparkEngine(self._of_few(session) if few else session, target, few)
         try:
             return engine.compute(plan, snapshot, settings, staging)
+        except SparkOutOfMemory:
+            self.exceeding.add(pgt_id)
+            raise
         except SparkLost:
+            self.exceeding.add(pgt_id)
             with self.lock:
                 # Another lane may have found out before, and its successor must not be forgotten.
                 if self.owned and self.session is session:
                     said = last_of_java()
                     forget_session(session)
-                    self.session = None
+                    self.session = self.of_few = None
                     log.warning("Spark was lost; the next refresh that needs it starts another one.")
                     if said:
                         log.warning("The last that its Java wrote: %s", said)
             raise
+
+    def _of_few(self, session: SparkSession) -> SparkSession:
+        """Return the session that computes few rows; one that the user has brought is used as it is."""
+        from pytrickle.compute.spark.session import for_few_rows
+
+        with self.lock:
+            if not self.owned or self.session is not session:
+                return session
+            if self.of_few is None:
+                self.of_few = for_few_rows(session)
+            return self.of_few
 
     def _try_to_start(self, target: JdbcTarget) -> None:
         with suppress(PytrickleError):

@@ -63,7 +63,8 @@ class LocalEngine:
         keyed = self._reading(plan.keyed, snapshot, settings) if plan.keyed else None
         if plan.read is not None:
             return Staged(self._reading(plan.read, snapshot, settings), keyed)
-        query = spark_query(plan.join, plan.grouping, None if plan.placement.stage.whole else plan.delta_rows)
+        delta_rows = None if plan.placement.stage.whole else plan.delta_rows
+        query = spark_query(plan.join, plan.grouping, delta_rows, few=True)
         with self._pinned(snapshot, (*settings, *PLANNER)) as connection:
             return Staged(_joined(connection, query), keyed)
 

@@ -1,23 +1,66 @@
-"""How many rows Spark is expected to read, by which it plans once or again after every stage."""
+"""How many rows Spark is expected to read, and how it reads and joins few of them."""
 
+import re
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from pytrickle.compute.spark.run import FEW_ROWS, SparkEngine
-from pytrickle.plan.spark.leaves import SparkTerm, rows_read
-from tests.unit.test_plan_spark_operations import joined_with, keys_of, left_join, translated
+from pytrickle.catalog.definition import ChangeRange
+from pytrickle.plan.algebra.delta import differentiate
+from pytrickle.plan.algebra.relation import Join, Project, Relation
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.spark.leaves import FEW_ROWS, Computed, Frame, SparkTerm, reads_few, reads_of
+from pytrickle.plan.spark.query import TOGETHER, SparkQuery, spark_query
+from pytrickle.plan.spark.reads import PAGES_PER_PART
+from pytrickle.plan.spark.terms import spark_terms
+from pytrickle.plan.spark.together import MOST_COLUMNS, SMALL_ROWS, read_together
+from tests.unit.chain import chain, definition, equal
+from tests.unit.test_plan_spark_operations import (
+    column,
+    distinct,
+    joined_with,
+    keys_of,
+    left_join,
+    reading,
+    translated,
+)
 
-ADAPTIVE = "spark.sql.adaptive.enabled"
+ALL = frozenset({1, 2, 3, 4})
+
+
+def terms_of(relation: Relation, rows: int, pages: int = 10, changes: int = 1) -> tuple[SparkTerm, ...]:
+    """Translate the delta of a relation over tables of so many rows, all of which changed."""
+    known = definition()
+    sized = tuple(replace(source, estimated_rows=rows, pages=pages) for source in known.sources)
+    ranges = {number: ChangeRange(number, None, None, changes, 0) for number in ALL}
+    return spark_terms(differentiate(relation, ALL), replace(known, sources=sized), ranges) or ()
+
+
+def of_few(terms: tuple[SparkTerm, ...]) -> SparkQuery:
+    return spark_query(terms, None, 1, few=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "pages", "few"),
+    [
+        (FEW_ROWS // 4 - 2, 10, True),
+        (FEW_ROWS // 4, 10, False),
+        (0, 10, False),
+        (100, 2 * PAGES_PER_PART, False),
+    ],
+    ids=["few", "many", "never analyzed", "wide"],
+)
+def test_rows_are_few_if_all_are_known_however_many_terms_read_them(rows: int, pages: int, few: bool) -> None:
+    terms = terms_of(chain(), rows, pages)
+    assert len(terms) == len(ALL)
+    assert reads_few(terms) == few
 
 
 def test_the_rows_below_operations_count() -> None:
-    alone = rows_read(translated(left_join(), {1}))
-    computed = rows_read(translated(joined_with(keys_of("b")), {2}))
-    assert alone is not None and alone > 100
-    assert computed is not None and computed > 100
+    for relation, changed in ((left_join(), {1}), (joined_with(keys_of("b")), {2})):
+        terms = translated(relation, changed)
+        assert reads_few(terms)
+        assert {frame.rows for frame in reads_of(terms)} == {1, 100}
 
 
 def test_how_many_rows_postgresql_computes_nobody_knows() -> None:
@@ -25,17 +68,66 @@ def test_how_many_rows_postgresql_computes_nobody_knows() -> None:
     keyless = replace(keys, operation=replace(keys.operation, keys=()))
     terms = translated(joined_with(keyless), {1, 2})
     assert terms
-    assert rows_read(terms) is None
+    assert not reads_few(terms)
 
 
-@pytest.mark.parametrize(("rows", "replanned"), [(1, "false"), (FEW_ROWS, "true"), (None, "true")])
-def test_spark_plans_a_join_again_only_where_it_may_be_large(rows: int | None, replanned: str) -> None:
-    def with_rows(term: SparkTerm) -> SparkTerm:
-        return replace(term, leaves=tuple(replace(leaf, rows=rows) for leaf in term.leaves))
+def test_of_few_rows_the_small_ones_are_read_together() -> None:
+    assert set(of_few(terms_of(chain(), SMALL_ROWS)).frames) == {TOGETHER}
+    large = of_few(terms_of(chain(), SMALL_ROWS + 1))
+    assert len(large.frames) == len(ALL) + 1
+    assert sum(frame.weighted for name, frame in large.frames.items() if name != TOGETHER) == 0
+    assert TOGETHER in large.kept
+    assert TOGETHER not in spark_query(terms_of(chain(), SMALL_ROWS), None, 1).frames
 
-    terms = tuple(map(with_rows, translated(left_join(), {1})))
-    settings: dict[str, str] = {}
-    session: Any = SimpleNamespace(conf=SimpleNamespace(set=settings.__setitem__))
-    plan: Any = SimpleNamespace(join=terms)
-    SparkEngine(session, session, owned=True)._tune(plan)
-    assert settings == {ADAPTIVE: replanned, "spark.sql.codegen.wholeStage": "true"}
+
+def test_what_is_read_together_names_each_column_once_and_marks_each_row() -> None:
+    table, changes = Frame("SELECT 1", weighted=False, rows=1), Frame("SELECT 2", rows=2)
+    found = read_together({table: ("c0", "c1"), changes: ()}, "all")
+    assert found
+    frame, parts = found
+    assert re.findall(r"AS (r\w+)", frame.sql) == ["r0", "r0_c0", "r0_c1", "r0", "r1", f"r1_{WEIGHT}", "r1"]
+    assert parts == {
+        table: "(SELECT r0_c0 AS c0, r0_c1 AS c1 FROM {all} WHERE r0 = 1)",
+        changes: f"(SELECT r1_{WEIGHT} AS {WEIGHT} FROM {{all}} WHERE r1 = 1)",
+    }
+    assert frame.rows == 3
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        Frame("s", rows=None),
+        Frame("s", rows=SMALL_ROWS + 1),
+        Frame("s", 10, 2, rows=1),
+        Frame("s", looked_up=True, rows=1),
+    ],
+    ids=["unknown", "large", "in parts", "looked up"],
+)
+def test_a_frame_is_read_alone_if_it_may_be_large_or_is_read_otherwise(frame: Frame) -> None:
+    small, other = Frame("SELECT 1", rows=1), Frame("SELECT 2", rows=1)
+    assert read_together({small: ("c0",), frame: ("c0",)}, "all") is None
+    found = read_together({small: ("c0",), frame: ("c0",), other: ()}, "all")
+    assert found
+    assert set(found[1]) == {small, other}
+
+
+def test_no_more_columns_are_read_together_than_postgresql_has() -> None:
+    columns = tuple(f"c{i}" for i in range(MOST_COLUMNS // 2))
+    assert read_together({Frame("SELECT 1", rows=1): columns, Frame("SELECT 2", rows=1): columns}, "all") is None
+
+
+def test_of_few_rows_the_tables_are_kept_in_memory_and_the_changes_pass_by() -> None:
+    text = of_few(terms_of(chain(), 100)).template
+    assert re.findall(r"BROADCAST\(([^)]*)\)", text) == ["t1, t2, t3"] * len(ALL)
+    assert text.count("COALESCE(1)") == 1
+
+
+@pytest.mark.parametrize(("tables", "kept"), [("b", True), ("bc", False)])
+def test_what_a_join_may_multiply_is_not_kept_in_memory(tables: str, kept: bool) -> None:
+    """How many rows it has nobody knows, however few are read."""
+    on = (equal(("t_b", "k"), ("t_c", "k")),) if len(tables) > 1 else ()
+    keys = distinct(Project(Join(tuple(map(reading, tables)), on), (("k0", column("t_b", "k")),)))
+    by_rows = next(
+        term for term in terms_of(joined_with(keys), 100) if not isinstance(term.leaves[0].frames[0], Computed)
+    )
+    assert ("SELECT /*+ BROADCAST(t1) */ t0." in of_few((by_rows,)).template.partition("AS t0")[0]) == kept

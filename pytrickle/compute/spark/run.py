@@ -34,13 +34,10 @@ from pytrickle.errors import (
 from pytrickle.plan.apply_plan import PART
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import INEXACT
-from pytrickle.plan.spark.leaves import rows_read
+from pytrickle.plan.spark.leaves import FEW_ROWS, reads_few
 from pytrickle.plan.spark.query import spark_query
 
 OUT_OF_MEMORY = ("OutOfMemoryError", "Not enough memory to build and broadcast", "UNABLE_TO_ACQUIRE_MEMORY")
-
-# Of fewer rows Spark plans once what it joins and groups, not again after every stage.
-FEW_ROWS = 200_000
 
 TOO_NARROW = (INEXACT, "NUMERIC_VALUE_OUT_OF_RANGE", "ARITHMETIC_OVERFLOW")
 
@@ -59,11 +56,11 @@ KEY_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """A Spark session and the database it reads; only an owned session has its settings tuned."""
+    """A Spark session and the database it reads. If there are `few` rows, one task joins and groups them."""
 
     spark: SparkSession
     target: JdbcTarget
-    owned: bool = False
+    few: bool = False
 
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
@@ -75,23 +72,14 @@ class SparkEngine:
         """
         reader = PinnedReader(self.spark, self.target, snapshot, settings)
         with _unless_stopped(self.spark), translated():
-            if self.owned:
-                self._tune(plan)
             keyed = _collect(_read(reader, plan.keyed)) if plan.keyed else None
             return Staged(self._rows(reader, plan, staging), keyed)
-
-    def _tune(self, plan: RefreshPlan) -> None:
-        """Compiling a stage takes longer than moving one small result through it, and replanning it than few rows."""
-        rows = rows_read(plan.join)
-        replanned = bool(plan.join) and (rows is None or rows >= FEW_ROWS)
-        for setting, wanted in (("codegen.wholeStage", bool(plan.join)), ("adaptive.enabled", replanned)):
-            self.spark.conf.set(f"spark.sql.{setting}", "true" if wanted else "false")
 
     def _rows(self, reader: PinnedReader, plan: RefreshPlan, staging: str | None) -> pa.Table | str:
         if plan.read is not None:
             return self._deliver(_read(reader, plan.read), reader, staging)
         delta_rows = None if plan.placement.stage.whole else plan.delta_rows
-        query = spark_query(plan.join, plan.grouping, delta_rows)
+        query = spark_query(plan.join, plan.grouping, delta_rows, self.few)
         with result_of(query, reader) as frame:
             return self._deliver(frame, reader, staging)
 
@@ -110,6 +98,13 @@ class SparkEngine:
         rows = frame.withColumn(PART, spark_partition_id())
         rows.write.format("jdbc").options(**options).mode("append").save()
         return staging
+
+
+def moves_few(plan: RefreshPlan) -> bool:
+    """Whether a plan is expected to move few rows through Spark."""
+    if plan.join:
+        return reads_few(plan.join)
+    return not plan.placement.stage.whole and plan.delta_rows < FEW_ROWS
 
 
 def _read(reader: PinnedReader, postgres_query: PostgresQuery) -> DataFrame:

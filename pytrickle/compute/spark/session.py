@@ -32,6 +32,14 @@ CONFIGURATION = {
     "spark.buffer.pageSize": "2m",
 }
 
+# To compile what computes few rows takes Spark longer than to interpret it, and to plan it again after every stage
+# longer than the rows take.
+FOR_FEW_ROWS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 # Executors of a cluster must reach the driver, those of a local master are in its process.
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
@@ -71,6 +79,14 @@ def start_session(settings: Settings, java: str = "", **further: str) -> SparkSe
         reason = _reason(error, settings.spark_master, output)
         _discard_stopped()
         raise SparkFailed(f"The Spark session could not be started: {reason}", "Run pytrickle doctor.") from error
+
+
+def for_few_rows(session: SparkSession) -> SparkSession:
+    """Return a session beside one of ours, by whose settings few rows are computed sooner.
+
+    Settings of one session would be those of all lanes that compute in it at the same time.
+    """
+    return _beside(session, CONFIGURATION | FOR_FEW_ROWS)
 
 
 def _refuse_foreign_java() -> None:

@@ -1,9 +1,12 @@
 """What Spark joins: terms over leaves, whose rows are read through JDBC or computed from further terms."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pytrickle.plan.algebra.relation import Version
+
+# Fewer rows are joined and grouped by one task sooner than Spark compiles and schedules several.
+FEW_ROWS = 200_000
 
 Keys = tuple[tuple[tuple[str, int, str], ...], ...]
 Tests = tuple[tuple[str, ...], ...]
@@ -16,7 +19,8 @@ class Frame:
 
     With `parts` it covers a table of so many `pages`, and is split into ranges of ctid; if it is `looked_up` instead,
     an index leads from the changes to its rows. Rows that are not `weighted` count once each. `left` says what
-    PostgreSQL computes before it is read, beyond the rows of one source, and why Spark does not.
+    PostgreSQL computes before it is read, beyond the rows of one source, and why Spark does not. `rows` is how many
+    are expected, None where nobody knows.
     """
 
     sql: str
@@ -26,6 +30,7 @@ class Frame:
     negated: bool = False
     looked_up: bool = False
     left: str = ""
+    rows: int | None = field(default=None, compare=False)
 
     @property
     def read(self) -> "Frame":
@@ -110,21 +115,21 @@ def _only_adds(frame: Frame | Computed) -> bool:
     return not (weighted or frame.negated)
 
 
-def rows_read(terms: tuple[SparkTerm, ...]) -> int | None:
-    """Return how many rows some terms are expected to read, at any depth; None where nobody knows."""
-    below = tuple(each for computed in computed_in(terms) for each in (*computed.now, *computed.changed))
-    rows = [leaf.rows for term in (*terms, *below) for leaf in term.leaves if _is_read(leaf)]
-    known = [each for each in rows if each is not None]
-    return sum(known) if len(known) == len(rows) else None
-
-
-def _is_read(leaf: SparkLeaf) -> bool:
-    return any(isinstance(frame, Frame) for frame in leaf.frames)
+def reads_few(terms: tuple[SparkTerm, ...]) -> bool:
+    """Whether some terms are expected to read few rows and pages, each frame once, however many terms use it."""
+    frames = {frame.read for frame in reads_of(terms)}
+    known = [frame.rows for frame in frames if frame.rows is not None and frame.parts <= 1]
+    return len(known) == len(frames) and sum(known) < FEW_ROWS
 
 
 def reads_of(terms: tuple[SparkTerm, ...]) -> Iterator[Frame]:
     """List what is read through JDBC for some terms, at any depth."""
+    for leaf in leaves_of(terms):
+        yield from (frame for frame in leaf.frames if isinstance(frame, Frame))
+
+
+def leaves_of(terms: tuple[SparkTerm, ...]) -> Iterator[SparkLeaf]:
+    """List the leaves of some terms, at any depth."""
     below = tuple(each for computed in computed_in(terms) for each in (*computed.now, *computed.changed))
     for term in (*terms, *below):
-        for leaf in term.leaves:
-            yield from (frame for frame in leaf.frames if isinstance(frame, Frame))
+        yield from term.leaves

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.spark.grouping import SparkGrouping
-from pytrickle.plan.spark.leaves import Computed, Frame, SparkLeaf, SparkTerm
+from pytrickle.plan.spark.leaves import Computed, Frame, SparkLeaf, SparkTerm, leaves_of
 from pytrickle.plan.spark.operations.input import SIDE
+from pytrickle.plan.spark.together import read_together
 
 # Up to so many rows every task keeps in memory; where both sides of a join have more, Spark shuffles them and spills.
 BROADCAST_ROWS = 500_000
@@ -20,6 +21,9 @@ TERM = "SELECT {hint}{output}{product} AS {weight}\nFROM {joined}"
 CONSOLIDATED = "SELECT {columns}sum({weight}) AS {weight} FROM (\n{rows}\n) AS r{by} HAVING sum({weight}) <> 0"
 GROUPED = "SELECT {items} FROM (\n{rows}\n) AS n{by}"
 
+
+TOGETHER = "together"
+ONE_PART = "SELECT /*+ COALESCE(1) */ * FROM (\n{rows}\n) AS o"
 
 NEW = "SELECT 1 AS {side}, {columns}, {weight} FROM (\n{now}\n) AS d"
 BOTH = """\
@@ -49,23 +53,40 @@ class SparkQuery:
     kept: frozenset[str]
 
 
-def spark_query(terms: tuple[SparkTerm, ...], grouping: SparkGrouping | None, delta_rows: int | None) -> SparkQuery:
+def spark_query(
+    terms: tuple[SparkTerm, ...], grouping: SparkGrouping | None, delta_rows: int | None, few: bool = False
+) -> SparkQuery:
     """Write the weighted rows of all terms, consolidated, or the parts of groups that they make.
 
-    The terms begin with so many changed rows, or with a whole table if `delta_rows` is None.
+    The terms begin with so many changed rows, or with a whole table if `delta_rows` is None. If they read `few` rows,
+    small frames are read together, and one task joins and groups the rows.
     """
     uses: Counter[Frame | Computed] = Counter()
     _count(terms, uses)
-    frames = {each: f"frame{i}" for i, each in enumerate(each for each in uses if isinstance(each, Frame))}
+    frames, parts = _frames_read(terms, few)
     several = dict.fromkeys(each for each in _innermost_first(terms) if uses[each] > 1)
-    views = {each: f"computed{i}" for i, each in enumerate(several)}
-    writer = _Writer(frames | views, delta_rows)
-    rows = writer.terms(terms)
+    views = {f"computed{i}": each for i, each in enumerate(several)}
+    named: dict[Frame | Computed, str] = {each: f"{{{name}}}" for name, each in frames.items()}
+    named |= {each: f"{{{name}}}" for name, each in views.items()}
+    writer = _Writer(named | parts, delta_rows, few)
+    rows = writer.one_part(writer.terms(terms))
     columns = tuple(name for name, _ in terms[0].output)
     text = _grouped(rows, columns, grouping) if grouping else _consolidated(rows, columns)
-    kept = frozenset(name for each, name in frames.items() if uses[each] > 1)
-    computed = {name: writer.computed(each) for each, name in views.items()}
-    return SparkQuery({name: each for each, name in frames.items()}, computed, text, kept)
+    kept = frozenset(name for name, each in frames.items() if uses[each] > 1 or name == TOGETHER)
+    return SparkQuery(frames, {name: writer.computed(each) for name, each in views.items()}, text, kept)
+
+
+def _frames_read(terms: tuple[SparkTerm, ...], few: bool) -> tuple[dict[str, Frame], dict[Frame | Computed, str]]:
+    """Name what is read, small frames together if there are few rows; return beside it how these are told apart."""
+    found = ((frame, leaf.columns) for leaf in leaves_of(terms) for frame in leaf.frames)
+    columns = {frame.read: columns for frame, columns in found if isinstance(frame, Frame)}
+    frames = {f"frame{i}": each for i, each in enumerate(columns)}
+    together = read_together(columns, TOGETHER) if few else None
+    if together is None:
+        return frames, {}
+    frame, parts = together
+    alone = {name: each for name, each in frames.items() if each not in parts}
+    return alone | {TOGETHER: frame}, parts
 
 
 def _count(terms: tuple[SparkTerm, ...], uses: Counter[Frame | Computed]) -> None:
@@ -89,10 +110,15 @@ def _frames(terms: tuple[SparkTerm, ...]) -> Iterator[Frame | Computed]:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Writes terms over named frames, which begin with so many changed rows, or with a whole table if that is None."""
+    """Writes terms over frames, which begin with so many changed rows, or with a whole table if that is None.
 
-    names: Mapping[Frame | Computed, str]
+    `texts` name the frames, and what is computed once for several uses. Of `few` rows everything is joined and grouped
+    in one task.
+    """
+
+    texts: Mapping[Frame | Computed, str]
     delta_rows: int | None
+    few: bool
 
     def terms(self, terms: tuple[SparkTerm, ...]) -> str:
         return "\nUNION ALL\n".join(map(self.term, terms))
@@ -106,7 +132,7 @@ class _Writer:
         now, changed = replace(self, delta_rows=None).terms(computed.now), self.terms(computed.changed)
         if not changed:
             rows = NEW.format(side=SIDE, columns=columns, weight=WEIGHT, now=now)
-            return computed.over.format(rows=rows)
+            return computed.over.format(rows=self.one_part(rows))
         few = self.delta_rows is not None and self.delta_rows <= BROADCAST_ROWS
         both = BOTH.format(
             side=SIDE,
@@ -117,7 +143,11 @@ class _Writer:
             changed=changed,
             same=" AND ".join(f"d.{key} <=> k.{key}" for key in computed.keys),
         )
-        return computed.over.format(rows=both)
+        return computed.over.format(rows=self.one_part(both))
+
+    def one_part(self, rows: str) -> str:
+        """Put few rows into one partition, so that they need not be shuffled to be grouped."""
+        return ONE_PART.format(rows=rows) if self.few else rows
 
     def term(self, term: SparkTerm) -> str:
         joined = self._leaf(term.leaves[0], 0)
@@ -139,7 +169,12 @@ class _Writer:
 
     def _kept_in_memory(self, term: SparkTerm) -> list[int]:
         """List the leaves that every task keeps, so that nothing is shuffled: tables with fewer rows than the changes,
-        which then pass by as they are read; else, as far as they fit, the changes themselves."""
+        which then pass by as they are read; else, as far as they fit, the changes themselves.
+
+        Of few rows those of all tables are kept, which terms share, and the changes pass by.
+        """
+        if self.few:
+            return [i for i, leaf in enumerate(term.leaves) if i > 0 and _is_bounded(leaf)]
         if self.delta_rows is None or len(term.leaves) == 1:
             return []
         changes, *tables = (leaf.rows for leaf in term.leaves)
@@ -161,10 +196,16 @@ class _Writer:
         return f"SELECT {listed}{_weight(frame)} AS {WEIGHT} FROM {self._rows(frame)} AS f"
 
     def _rows(self, frame: Frame | Computed) -> str:
-        if frame.read in self.names:
-            return f"{{{self.names[frame.read]}}}"
+        if frame.read in self.texts:
+            return self.texts[frame.read]
         assert isinstance(frame, Computed)
         return f"(\n{self.computed(frame)}\n)"
+
+
+def _is_bounded(leaf: SparkLeaf) -> bool:
+    """Whether it has no more rows than are read for it: a join may have many times as many."""
+    computed = [frame for frame in leaf.frames if isinstance(frame, Computed)]
+    return all(len(term.leaves) == 1 for each in computed for term in (*each.now, *each.changed))
 
 
 def _weight(frame: Frame | Computed, prefix: str = "") -> str:

@@ -74,11 +74,14 @@ class Reads:
 
     def _table(self, scan: Scan, where: str, looked_up: bool) -> Frame:
         source = self.definition.source(scan.relid)
+        rows = self._expected_rows(replace(scan, version=Version.CURRENT))
         if looked_up:
-            return Frame(self._select(scan, where, table_name(source)), weighted=False, looked_up=True)
+            return Frame(self._select(scan, where, table_name(source)), weighted=False, looked_up=True, rows=rows)
         ctid = f"{quote(scan.alias)}.ctid AS {CTID}"
         parts = min(MAX_PARTS, max(1, source.pages // PAGES_PER_PART))
-        return Frame(self._select(scan, where, table_name(source), ctid), source.pages, parts, weighted=False)
+        return Frame(
+            self._select(scan, where, table_name(source), ctid), source.pages, parts, weighted=False, rows=rows
+        )
 
     def _buffered(self, scan: Scan, where: str, version: Version, negated: bool) -> Frame:
         """Many changes are read in parts, for Spark takes longer to receive rows than PostgreSQL to send them."""
@@ -92,7 +95,7 @@ class Reads:
             changes = netted_changes(source, version, change_range)
         further = f"{quote(scan.alias)}.{WEIGHT}" + (f", {quote(scan.alias)}.{CTID}" if parts else "")
         sql = self._select(scan, where, f"({changes})", further)
-        return Frame(sql, change_range.pages, parts, negated=negated)
+        return Frame(sql, change_range.pages, parts, negated=negated, rows=rows)
 
     def _operation(self, derived: Derived, where: str) -> list[Frame | Computed]:
         """An operation is computed for all keys, or for those that changes touch."""
