@@ -77,8 +77,8 @@ class LazyEngine:
         session = self._started(target, plan.placement.engine_reason)
         pgt_id = plan.shape.definition.pgt_id
         few = pgt_id not in self.exceeding and moves_few(plan)
-        engine = SparkEngine(self._of_few(session) if few else session, target, few)
         try:
+            engine = SparkEngine(self._of_few(session) if few else session, target, few)
             return engine.compute(plan, snapshot, settings, staging)
         except SparkOutOfMemory:
             self.exceeding.add(pgt_id)
@@ -98,13 +98,13 @@ class LazyEngine:
 
     def _of_few(self, session: SparkSession) -> SparkSession:
         """Return the session that computes few rows; one that the user has brought is used as it is."""
-        from pytrickle.compute.spark.session import for_few_rows
+        from pytrickle.compute.spark.run import session_for_few
 
         with self.lock:
             if not self.owned or self.session is not session:
                 return session
             if self.of_few is None:
-                self.of_few = for_few_rows(session)
+                self.of_few = session_for_few(session)
             return self.of_few
 
     def _try_to_start(self, target: JdbcTarget) -> None:

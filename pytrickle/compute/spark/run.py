@@ -15,7 +15,7 @@ from pytrickle.compute.spark.gateway import how_java_ended
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.spark.reach import cannot_connect
 from pytrickle.compute.spark.sentence import sentence_of
-from pytrickle.compute.spark.session import has_stopped
+from pytrickle.compute.spark.session import for_few_rows, has_stopped
 from pytrickle.compute.staged import Staged
 from pytrickle.database import JdbcTarget, stopped_by_limit
 from pytrickle.database.messages import ERROR, USER_REQUEST
@@ -98,6 +98,12 @@ class SparkEngine:
         rows = frame.withColumn(PART, spark_partition_id())
         rows.write.format("jdbc").options(**options).mode("append").save()
         return staging
+
+
+def session_for_few(session: SparkSession) -> SparkSession:
+    """Return a session beside one of ours that computes few rows sooner; raise SparkLost or SparkFailed."""
+    with _unless_stopped(session), translated():
+        return for_few_rows(session)
 
 
 def moves_few(plan: RefreshPlan) -> bool:
