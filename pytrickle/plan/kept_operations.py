@@ -1,5 +1,8 @@
 """Which operations of a query keep their groups, because it takes long to compute them anew."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
@@ -11,7 +14,10 @@ from pytrickle.plan.postgres.aggregate import is_exact as adds_exactly
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.postgres.kept_groups import MOST_KEPT, KeptGroups, Values, kept_table, with_values
+from pytrickle.plan.query.block import Block
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.grouping import added
+from pytrickle.plan.query.one_scale import one_scale
 from pytrickle.plan.query.probe import Probe, hashed_columns
 from pytrickle.plan.sql.dialect import parse_query, render
 from pytrickle.plan.sql.types import is_exact
@@ -89,6 +95,8 @@ def _laid_out(operation: Operation, definition: Definition, probe: Probe, table:
     if not all(adds_exactly(types[argument]) for argument in added_up):
         return None
     output = tuple((name, name) for name in operation.columns)
+    scales = {name: _scale_of(text, operation, Facts(definition, probe)) for name, text in values}
+    calls = tuple(replace(call, scale=scales.get(call.argument or "")) for call in calls)
     aggregate = Aggregate(operation.input, operation.keys, calls, None, output, bool(operation.keys))
     hashable = frozenset(hashed_columns(tuple(types.items()), definition, probe))
     exact = frozenset(name for name, of in types.items() if is_exact(of, definition))
@@ -96,6 +104,20 @@ def _laid_out(operation: Operation, definition: Definition, probe: Probe, table:
     layout = grouped.layout(rows)
     shown = probe.column_types(grouped.final(f"(\n{layout}\n) AS s"))
     return KeptGroups(operation, grouped, values, table, layout) if shown == operation.types else None
+
+
+def _scale_of(text: str, operation: Operation, facts: Facts) -> int | None:
+    """Return the scale of all values that an expression over the rows `d` of an operation has, if that is known."""
+    value = parse_query(f"SELECT {text}").expressions[0]
+    found = []
+    for project in blocks_of(operation.input):
+        meant = {name: parse_query(f"SELECT {expr.sql}").expressions[0].unalias() for name, expr in project.columns}
+        found.append((Block(leaves(project), (), {}), value.transform(lambda node, meant=meant: _meant(node, meant))))
+    return one_scale(facts, found)
+
+
+def _meant(node: exp.Expr, meant: Mapping[str, exp.Expr]) -> exp.Expr:
+    return exp.Paren(this=meant[node.name].copy()) if isinstance(node, exp.Column) and node.name in meant else node
 
 
 def _added_up(operation: Operation) -> tuple[tuple[Call, ...], Values] | None:

@@ -29,6 +29,10 @@ QUERIES = {
         WITH r AS (SELECT part, sum(price * (1 - weight / 100)) AS total FROM lines WHERE pieces > 1 GROUP BY part)
         SELECT p.part, p.name, r.total FROM parts AS p JOIN r USING (part) WHERE r.total = (SELECT max(total) FROM r)
     """,
+    "earned": """
+        WITH r AS (SELECT part, sum(price * (2 - price)) AS total, avg(-price) AS mean FROM lines GROUP BY part)
+        SELECT p.part, r.total, r.mean FROM parts AS p JOIN r USING (part) WHERE r.total >= (SELECT avg(total) FROM r)
+    """,
     "shares": "SELECT part, sum(price) / (SELECT nullif(sum(price), 0) FROM lines) AS share FROM lines GROUP BY part",
     "large": """
         SELECT part, sum(price) AS total FROM lines GROUP BY part

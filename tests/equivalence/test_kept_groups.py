@@ -67,6 +67,16 @@ def test_whatever_changes_groups_are_kept_and_the_answer_is_that_of_the_query(
             assert all(is_kept(connection, name) for name in QUERIES)
 
 
+def test_scales_are_counted_where_they_are_not_all_the_same(db: Database, client: Client) -> None:
+    create(client, {name: QUERIES[name] for name in ("earned", "best")})
+    columns = """
+    SELECT attrelid::regclass::text FROM pg_attribute WHERE attrelid = ANY (%s::regclass[]) AND attname = %s ORDER BY 1
+    """
+    tables = ["pgtrickle_state.groups0_1", "pgtrickle_state.groups0_2"]
+    assert db.execute(columns, tables, "a0_s") == [(name,) for name in tables]
+    assert db.execute(columns, tables, "a0_scales") == [(tables[1],)]
+
+
 def test_what_is_kept_is_what_the_groups_are(db: Database, client: Client) -> None:
     create(client, {"large": QUERIES["large"]})
     with db.connect() as connection:
