@@ -1,5 +1,6 @@
 """Writes down how well AUTO chose: a section for each number of orders, of which a run replaces its own."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -35,6 +36,9 @@ TABLE = """
 |---|---|{rules}---:|
 {rows}
 """
+TOGETHER = "- At all rates together, {right} of {all} choices were right, {percent:.0f} %."
+IN_ALL = "At all sizes and rates together, {right:,} of {all:,} choices were right, {percent:.0f} %."
+COUNTED = re.compile(r"^- At all rates together, (\d+) of (\d+) choices", re.MULTILINE)
 EXPECTED = 0.9
 
 
@@ -47,11 +51,12 @@ def write_choices(rounds: Sequence[Round], orders: int, conditions: Mapping[str,
         conditions="; ".join(conditions.values()),
         queries=len({each.query for each in rounds}),
         rounds=max(each.number for each in rounds),
-        verdicts="\n".join(_verdict(found) for found in by_percent.values()),
+        verdicts="\n".join([*map(_verdict, by_percent.values()), _together(rounds)]),
     )
     tables = "\n\n".join(_table(found, orders) for found in by_percent.values())
     sections = {_orders(text): text for text in _sections(path)} | {orders: f"{section.strip()}\n\n{tables}"}
-    path.write_text("\n\n".join([HEAD.strip(), *(sections[number] for number in sorted(sections))]) + "\n")
+    parts = [HEAD.strip(), *_in_all(sections), *(sections[number] for number in sorted(sections))]
+    path.write_text("\n\n".join(parts) + "\n")
 
 
 def _sections(path: Path) -> Iterable[str]:
@@ -74,6 +79,18 @@ def _verdict(rounds: Sequence[Round]) -> str:
         f" It lost most with {_title(worst.query)} in round {worst.number}:"
         f" {_ms(worst.seconds['AUTO'])} as {worst.way}, {_ms(worst.best)} at best."
     )
+
+
+def _together(rounds: Sequence[Round]) -> str:
+    right = sum(each.right for each in rounds)
+    return TOGETHER.format(right=right, all=len(rounds), percent=100 * right / len(rounds))
+
+
+def _in_all(sections: Mapping[int, str]) -> list[str]:
+    """Add up what the sections of several sizes tell."""
+    found = [(int(right), int(of)) for text in sections.values() for right, of in COUNTED.findall(text)]
+    right, of = (sum(numbers) for numbers in zip(*found, strict=True))
+    return [IN_ALL.format(right=right, all=of, percent=100 * right / of)] if len(found) > 1 else []
 
 
 def _table(rounds: Sequence[Round], orders: int) -> str:

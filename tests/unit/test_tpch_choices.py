@@ -35,3 +35,4 @@ def test_a_run_replaces_its_own_section_and_keeps_the_others(tmp_path: Path) -> 
     assert text.index("## 15,000 orders") < text.index("## 150,000 orders")
     assert text.count("At 5 %, 1 of 1 choices were right") == text.count("At 5 %, 0 of 1 choices were right") == 1
     assert "| Q1 | DIFFERENTIAL postgres | 500 ms | 100 ms | 200 ms | 119 ms | failed | 300 ms |" in text
+    assert text.count("At all sizes and rates together, 1 of 2 choices were right, 50 %.") == 1
