@@ -25,7 +25,7 @@ WHERE to_regclass(n.name) IS NULL OR n.columns <> (
 """
 # Why everything is computed anew where increments could not be added to what is there.
 NOW = "its changes can be computed now"
-OTHERWISE = "another version of pytrickle keeps its groups otherwise"
+OTHERWISE = "its groups were laid out by another version"
 
 
 def is_again(way: Way, standing: Standing) -> bool:

@@ -22,7 +22,7 @@ def test_a_state_with_other_columns_is_made_anew(db: Database) -> None:
     with local_client(db.dsn, max_concurrent_refreshes=1) as (client, _):
         shop = Shop(db, client)
         (result,) = client.tick()
-        assert (result.action, "keeps its groups otherwise" in result.reason) == ("REINITIALIZE", True)
+        assert (result.action, "laid out by another version" in result.reason) == ("REINITIALIZE", True)
         db.execute("UPDATE sales SET price = price + 1 WHERE id < 20")
         (result,) = client.tick()
         assert result.action == "DIFFERENTIAL"

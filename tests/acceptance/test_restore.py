@@ -35,6 +35,9 @@ def dump(db: Database, tmp_path: Path) -> Path:
 
 def restore(dump: Path, to: Database, *options: str | Path) -> None:
     subprocess.run([PROGRAMS / "pg_restore", "-d", to.dsn, *options, dump], check=True, capture_output=True)
+    # The server may take a while to end the session.
+    while to.value("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'pg_restore')"):
+        pass
 
 
 def rows(db: Database) -> list[tuple[object, ...]]:

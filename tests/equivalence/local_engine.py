@@ -37,6 +37,8 @@ IN_POSTGRESQL = {
     r"LATERAL VIEW posexplode\(array_repeat\(1, CAST\((\w+) AS INT\)\)\) n AS (\w+), \w+": COPIES,
     r"X'(\w\w)'": r"CAST('\\x\1' AS bytea)",
 }
+# Of small tables that are read together PostgreSQL expects hardly a row, and would read them again for each other row.
+HASHED = "SET LOCAL enable_nestloop = off"
 TEXTS = frozenset({"text", "varchar"})
 FRAME = "{name} AS MATERIALIZED (SELECT {items} FROM (\n{sql}\n) AS f)"
 COMPUTED = "{name} AS MATERIALIZED (\n{sql}\n)"
@@ -65,7 +67,7 @@ class LocalEngine:
             return Staged(self._reading(plan.read, snapshot, settings), keyed)
         delta_rows = None if plan.placement.stage.whole else plan.delta_rows
         query = spark_query(plan.join, plan.grouping, delta_rows, few=True)
-        with self._pinned(snapshot, (*settings, *PLANNER)) as connection:
+        with self._pinned(snapshot, (*settings, *PLANNER, HASHED)) as connection:
             return Staged(_joined(connection, query), keyed)
 
     def _reading(self, reading: PostgresQuery, snapshot: str, settings: tuple[str, ...]) -> pa.Table:
