@@ -21,7 +21,7 @@ TERM = "SELECT {hint}{output}{product} AS {weight}\nFROM {joined}"
 CONSOLIDATED = "SELECT {columns}sum({weight}) AS {weight} FROM (\n{rows}\n) AS r{by} HAVING sum({weight}) <> 0"
 GROUPED = "SELECT {items} FROM (\n{rows}\n) AS n{by}"
 
-
+# The frame of all small ones that are read by one connection.
 TOGETHER = "together"
 ONE_PART = "SELECT /*+ COALESCE(1) */ * FROM (\n{rows}\n) AS o"
 
