@@ -66,6 +66,8 @@ CHANGES = (
     "UPDATE names SET k = k + 1",
     "DELETE FROM edges WHERE id % 3 = 1",
 )
+# The value that PostgreSQL may show of these is the least one: Spark has no rule for that.
+LEAST_SHOWN = {"by_any_number", "by_single", "by_double", "by_length"}
 # Sums of these do not fit into Spark's decimals.
 TOO_WIDE = ("1e16", "1e-13", "1e1000", "-123456789012345678901234567890.5")
 
@@ -114,7 +116,7 @@ def test_edge_values_go_through_spark_unchanged(
         for name, query in queries.items():
             connection.execute("SELECT pgtrickle.create_stream_table(%s, %s)", (name, query))
     with client_under(EngineName.SPARK, db.dsn, request) as client:
-        assert joined_in_spark(client, names) == queries.keys()
+        assert joined_in_spark(client, names) == queries.keys() - LEAST_SHOWN
         client.tick()
         compare(db, zone, queries)
         for change in (rows(ROWS + 1), *CHANGES)[:batches]:

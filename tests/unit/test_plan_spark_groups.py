@@ -1,5 +1,6 @@
 """Groups below other parts of a query, as Spark computes them: what it reads of numbers, and when rows cancel out."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -85,4 +86,4 @@ def test_a_number_of_a_declared_scale_is_not_searched_for_its_point(
     found = template(Version.NEW, of_type(type_name), argument=argument)
     assert ("split_part(a0_0," not in found) is (scale is not None)
     if scale is not None:
-        assert f"CASE WHEN a0_0 <> 'NaN' THEN {scale} END AS a0_0_scale" in found
+        assert re.search(rf"CASE WHEN NOT a0_0 = 10+ THEN {scale} END AS a0_0_scale", found)

@@ -183,14 +183,14 @@ def test_an_operation_over_what_has_to_be_joined_before_stays_in_postgres() -> N
         assert [type(frame) for frame in term.leaves[0].frames] == [kind]
 
 
-def test_of_whole_tables_below_an_operation_none_is_kept_in_memory() -> None:
-    """Only the changes are, and the keys that they touch."""
+def test_what_is_kept_in_memory_below_an_operation_is_small() -> None:
+    """Of whole tables one passes by; of the rest the changes are kept, and the keys that they touch."""
     input_ = Project(
         Join((reading("b"), reading("c")), (equal(("t_b", "k"), ("t_c", "k")),)), (("k0", column("t_b", "k")),)
     )
     terms = translated(joined_with(distinct(input_)), {2})
     now, changed = spark_query(terms, None, 1).template.split("LEFT SEMI JOIN")
-    assert [re.findall(r"BROADCAST\((\w+)\)", part) for part in (now, changed)] == [["t0", "k"], ["t0", "t0"]]
+    assert [re.findall(r"BROADCAST\((\w+)\)", part) for part in (now, changed)] == [["t0", "k", "t1"], ["t0", "t0"]]
 
 
 def test_without_a_join_there_is_nothing_for_spark_to_do_but_an_operation() -> None:

@@ -11,7 +11,7 @@ from pytrickle.plan.algebra.delta import differentiate
 from pytrickle.plan.algebra.relation import Expr, Join, Predicate, Project, Scan, Version
 from pytrickle.plan.missing_index import missing_indexes
 from pytrickle.plan.query.block import Block, project
-from pytrickle.plan.spark.query import BROADCAST_ROWS, spark_query
+from pytrickle.plan.spark.query import BROADCAST_ROWS, BROADCAST_TABLE, spark_query
 from pytrickle.plan.spark.reads import CTID
 from pytrickle.plan.spark.terms import Wanted, spark_terms
 from pytrickle.plan.sql.dialect import parse_query
@@ -265,7 +265,22 @@ def test_every_task_keeps_what_has_fewer_rows_as_far_as_that_is_known(
     changed = ranges(2) | {2: ChangeRange(2, None, None, changes, 0)}
     terms = spark_terms(differentiate(chain(), frozenset({2})), known, changed) or ()
     assert re.findall(r"BROADCAST\(([^)]*)\)", spark_query(terms, None, changes).template) == ([kept] if kept else [])
-    assert "BROADCAST" not in spark_query(terms, None, None).template
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        ({1: 50, 2: 60, 3: 10, 4: 20}, "t0, t2, t3"),
+        ({1: 50, 2: 10**6, 3: 10**6}, "t0"),
+        ({1: BROADCAST_TABLE, 2: BROADCAST_TABLE + 1, 3: 0}, "t0"),
+        ({1: 0, 2: 0, 3: 0}, ""),
+    ],
+)
+def test_of_whole_tables_the_small_ones_are_kept_and_the_largest_passes_by(rows: dict[int, int], kept: str) -> None:
+    known = definition()
+    sized = tuple(replace(source, estimated_rows=rows.get(source.relid, 10**6)) for source in known.sources)
+    terms = spark_terms((chain(),), replace(known, sources=sized), ranges(0)) or ()
+    assert re.findall(r"BROADCAST\(([^)]*)\)", spark_query(terms, None, None).template) == ([kept] if kept else [])
 
 
 @pytest.mark.parametrize(("changes", "parts"), [(199_999, 0), (200_000, 2), (10**7, 16)])

@@ -70,7 +70,7 @@ def carried_columns(grouped: Grouped, name: str, sql: str) -> tuple[str, tuple[t
     if type_name in INTEGERS:
         return f"CAST({sql} AS bigint)", ((name, "{}"),)
     if digits := _fitting_digits(type_name):
-        return f"CAST({sql} AS text)", ((f"{name}_value", numeric_text.value_or_nan("{0}", *digits)),)
+        return numeric_text.as_decimal(sql, *digits), ((f"{name}_value", "{}"),)
     if is_numeric(type_name):
         found = [(f"{name}_kind", numeric_text.kind("{0}")), (f"{name}_value", numeric_text.value("{0}"))]
         found += [(f"{name}_scale", numeric_text.scale("{0}"))] if type_name == "numeric" else []

@@ -26,7 +26,7 @@ from pytrickle.plan.spark.numbers import (
     compared_numbers,
     computed,
 )
-from pytrickle.plan.spark.numeric_text import value_or_nan
+from pytrickle.plan.spark.numeric_text import as_decimal, power
 from pytrickle.plan.spark.on_grid import ONTO, PutOntoGrid
 from pytrickle.plan.sql.dialect import parse_query
 from pytrickle.plan.sql.fallible import may_fail, written_type
@@ -202,10 +202,9 @@ class Translator:
             return Number(text, bounds.type_name, bounds.digits, plain=plain)
         digits = bounds.digits + 1
         check_fits(digits, bounds.scale)
-        place = self.ask(node, "CAST({0} AS text)")
-        text = value_or_nan(place, bounds.digits + bounds.scale, bounds.scale)
-        nan = f"{place} = 'NaN'" if bounds.nan else None
-        return Number(text, NUMERIC, digits, bounds.scale, nan, bounds.fixed)
+        place = self.ask(node, as_decimal("{0}", bounds.digits + bounds.scale, bounds.scale))
+        nan = f"{place} = {power(bounds.digits)}" if bounds.nan else None
+        return Number(place, NUMERIC, digits, bounds.scale, nan, bounds.fixed)
 
     def _number_or_none(self, node: exp.Expr) -> Number | None:
         known = list(self.parts)

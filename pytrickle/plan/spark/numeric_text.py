@@ -1,13 +1,19 @@
-"""A numeric that travels as PostgreSQL's text of it, so that PostgreSQL evaluates it once: what Spark reads from it.
+"""How a numeric travels: as a decimal of Spark where its type says how many digits it has, else as PostgreSQL's text.
 
-Spark's decimals have 38 digits. What does not fit is told apart, so that it is never rounded.
+PostgreSQL evaluates it once. Spark's decimals have 38 digits. What does not fit is told apart, so that it is never
+rounded.
 """
+
+import re
 
 # A product of both has 38 digits, and so has a sum of such products. Spark may round a product of more.
 EXPONENT, PLACES = 16, 12
 VALUE = f"DECIMAL({EXPONENT + PLACES},{PLACES})"
 NULL, FINITE, NAN, INFINITE, MINUS_INFINITE, TOO_WIDE = range(6)
 NAMES = "'NaN', 'Infinity', '-Infinity'"
+# What `as_decimal` writes, with a place for the pattern of what it writes.
+DECIMAL = r"CAST\(pg_catalog\.numeric_smaller\({}, CAST\(10* AS numeric\)\) AS numeric\(\d+,\d+\)\)"
+OF_COLUMN = re.compile(DECIMAL.format(r"\{0\}"))
 # No text of so few characters has more digits.
 SHORT = PLACES + 1
 
@@ -33,11 +39,22 @@ def scale(text: str) -> str:
     return f"CASE WHEN {text} NOT IN ({NAMES}) THEN {count} END"
 
 
-def value_or_nan(text: str, precision: int, places: int) -> str:
-    """Read a number of so many digits, NaN as the least one that has more."""
-    wider = f"DECIMAL({precision + 1},{places})"
-    nan = f"CAST({power(precision - places)} AS {wider})"
-    return f"CASE WHEN {text} = 'NaN' THEN {nan} ELSE CAST({text} AS {wider}) END"
+def as_decimal(sql: str, precision: int, places: int) -> str:
+    """Write for PostgreSQL a number of so many digits as the decimal that Spark reads, which has no NaN.
+
+    NaN is the least number that has more digits. The function is the one of `min(numeric)`: NULL stays NULL.
+    """
+    nan = power(precision - places)
+    return f"CAST(pg_catalog.numeric_smaller({sql}, CAST({nan} AS numeric)) AS numeric({precision + 1},{places}))"
+
+
+def is_decimal(template: str) -> bool:
+    """Whether a template writes a column, at {0}, by `as_decimal`.
+
+    >>> is_decimal(as_decimal("{0}", 12, 2)), is_decimal("CAST({0} AS text)")
+    (True, False)
+    """
+    return OF_COLUMN.fullmatch(template) is not None
 
 
 def power(digits: int) -> str:

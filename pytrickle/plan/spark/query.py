@@ -16,6 +16,8 @@ from pytrickle.plan.spark.together import read_together
 
 # Up to so many rows every task keeps in memory; where both sides of a join have more, Spark shuffles them and spills.
 BROADCAST_ROWS = 500_000
+# The same of a whole table, whose rows may be wide.
+BROADCAST_TABLE = 200_000
 
 TERM = "SELECT {hint}{output}{product} AS {weight}\nFROM {joined}"
 CONSOLIDATED = "SELECT {columns}sum({weight}) AS {weight} FROM (\n{rows}\n) AS r{by} HAVING sum({weight}) <> 0"
@@ -171,12 +173,15 @@ class _Writer:
         """List the leaves that every task keeps, so that nothing is shuffled: tables with fewer rows than the changes,
         which then pass by as they are read; else, as far as they fit, the changes themselves.
 
-        Of few rows those of all tables are kept, which terms share, and the changes pass by.
+        Of few rows those of all tables are kept, which terms share, and the changes pass by. Of whole tables the small
+        ones are, and the largest passes by.
         """
         if self.few:
             return [i for i, leaf in enumerate(term.leaves) if i > 0 and _is_bounded(leaf)]
-        if self.delta_rows is None or len(term.leaves) == 1:
+        if len(term.leaves) == 1:
             return []
+        if self.delta_rows is None:
+            return _small_tables([leaf.rows for leaf in term.leaves])
         changes, *tables = (leaf.rows for leaf in term.leaves)
         least = min(changes or 0, BROADCAST_ROWS)
         fewer = [i for i, rows in enumerate(tables, 1) if rows is not None and rows < least]
@@ -200,6 +205,15 @@ class _Writer:
             return self.texts[frame.read]
         assert isinstance(frame, Computed)
         return f"(\n{self.computed(frame)}\n)"
+
+
+def _small_tables(rows: list[int | None]) -> list[int]:
+    """List which tables are small, without the largest one; the largest may be one of which nobody knows the rows."""
+    small = [i for i, each in enumerate(rows) if each is not None and each <= BROADCAST_TABLE]
+    if len(small) < len(rows):
+        return small
+    largest = max(small, key=lambda i: rows[i] or 0)
+    return [i for i in small if i != largest]
 
 
 def _is_bounded(leaf: SparkLeaf) -> bool:

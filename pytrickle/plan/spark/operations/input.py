@@ -12,6 +12,7 @@ from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.relation import Derived, Equality, Expr
 from pytrickle.plan.spark.key_encoding import INTEGRAL, NATIVE, RENDERINGS, carrier, null_safe, row_kind
 from pytrickle.plan.spark.mixed import Mixed, Translator, as_it_is
+from pytrickle.plan.spark.numeric_text import DECIMAL, is_decimal
 from pytrickle.plan.sql.dialect import quote
 
 AS_TEXT, AS_BIGINT = "CAST({0} AS text)", "CAST({0} AS bigint)"
@@ -24,6 +25,8 @@ OF_RESULT = "is read by an expression"
 NULL = re.compile(r"(?:CAST\(|\()+NULL(?:\)| AS [\w ,()]+\))+", re.IGNORECASE)
 
 COUNTED_NULL = re.compile(rf"CAST\(CASE WHEN {NULL.pattern} IS NULL THEN NULL ELSE 1 END AS bigint\)", re.IGNORECASE)
+DECIMAL_NULL = re.compile(DECIMAL.format(NULL.pattern), re.IGNORECASE)
+NULLS = (NULL, COUNTED_NULL, DECIMAL_NULL)
 
 
 def plain(template: str) -> str:
@@ -42,6 +45,11 @@ class LeftToPostgres(Exception):
 SAFE = frozenset(map(plain, RENDERINGS))
 # Equal values of what is carried so are the same text.
 OF_ONE_TEXT = frozenset(map(plain, (INTEGRAL, *NATIVE.values())))
+
+
+def is_safe(template: str) -> bool:
+    """Whether PostgreSQL can write every value of a column by a template: it never fails."""
+    return template in SAFE or is_decimal(template)
 
 
 @dataclass(slots=True)
@@ -115,10 +123,10 @@ def row_items(derived: Derived, asked: Mapping[str, str], rows: InputCarriers) -
     """
     arguments, items = derived.operation.arguments, dict[str, str]()
     for name, template, column in searched(derived, asked):
-        if NULL.fullmatch(template) or COUNTED_NULL.fullmatch(template):
+        if any(null.fullmatch(template) for null in NULLS):
             items[name] = rows.column(arguments[0], template)
         elif column in arguments and column is not None:
-            if template not in SAFE:
+            if not is_safe(template):
                 raise LeftToPostgres(OF_RESULT)
             items[name] = rows.column(column, template)
     return items
@@ -132,14 +140,14 @@ def key_items(derived: Derived, asked: Mapping[str, str], rows: InputCarriers) -
     """
     items: dict[str, str] = {}
     for name, template, column in searched(derived, asked):
-        if NULL.fullmatch(template) or COUNTED_NULL.fullmatch(template):
+        if any(null.fullmatch(template) for null in NULLS):
             items[name] = rows.column(derived.operation.keys[0], template)
         if column not in derived.operation.keys or column is None:
             continue
         identity = rows.carried[column][0]
         same_for_equals = derived.operation.exact or template in {identity, plain(null_safe(identity))}
-        same_for_equals |= identity in OF_ONE_TEXT
-        if template not in SAFE or not same_for_equals:
+        same_for_equals |= identity in OF_ONE_TEXT or is_decimal(template)
+        if not is_safe(template) or not same_for_equals:
             raise LeftToPostgres(OF_RESULT)
         items[name] = rows.column(column, template)
     return items

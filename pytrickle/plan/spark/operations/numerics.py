@@ -1,10 +1,11 @@
 """Sums, averages and extremes of numerics in Spark, as the texts that PostgreSQL shows.
 
-The scale of a sum is that of its widest addend. Values are read from their texts, see `numeric_text`; what is too wide
-for Spark's decimals raises INEXACT.
+The scale of a sum is that of its widest addend. How values travel says `numeric_text`; what is too wide for Spark's
+decimals raises INEXACT.
 """
 
 from pytrickle.plan.spark import numeric_text
+from pytrickle.plan.spark.bounds import Bounds
 from pytrickle.plan.spark.grouping import RAISE, numeric_aggregates
 from pytrickle.plan.spark.operations.quotient import divided
 
@@ -44,14 +45,15 @@ def read(column: str) -> Items:
     }
 
 
-def read_of_scale(column: str, scale: int) -> Items:
-    """Read a number that fits, has so many digits behind the point and is not infinite, as of a declared type."""
-    number = f"CASE WHEN {column} IS NULL OR {column} = 'NaN' THEN '0' ELSE {column} END"
-    kind = f"WHEN {column} = 'NaN' THEN {numeric_text.NAN} ELSE {numeric_text.FINITE}"
+def read_decimal(column: str, bounds: Bounds) -> Items:
+    """Read a number that comes as a decimal with such bounds."""
+    nan = f"{column} = {numeric_text.power(bounds.digits)}"
+    value = f"CASE WHEN {column} IS NULL OR {nan} THEN 0 ELSE {column} END"
+    kind = f"WHEN {nan} THEN {numeric_text.NAN} ELSE {numeric_text.FINITE}"
     return {
         f"{column}_kind": f"CASE WHEN {column} IS NULL THEN {numeric_text.NULL} {kind} END",
-        f"{column}_value": f"CAST({number} AS {numeric_text.VALUE})",
-        f"{column}_scale": f"CASE WHEN {column} <> 'NaN' THEN {scale} END",
+        f"{column}_value": f"CAST({value} AS {numeric_text.VALUE})",
+        f"{column}_scale": f"CASE WHEN NOT {nan} THEN {bounds.scale} END",
     }
 
 

@@ -16,10 +16,10 @@ from pytrickle.plan.spark.operations.input import (
     AS_BIGINT,
     IS_SET,
     OF_RESULT,
-    SAFE,
     SIDE,
     InputCarriers,
     LeftToPostgres,
+    is_safe,
 )
 from pytrickle.plan.spark.operations.ordering import Ordering
 from pytrickle.plan.spark.operations.reading import reader_of
@@ -130,7 +130,7 @@ class Windows:
     def shift(self, name: str, template: str) -> str:
         """Write what is asked of a value of another row; of a row that there is not it is NULL."""
         text, argument = self.shifted[name]
-        if template not in SAFE:
+        if not is_safe(template):
             raise LeftToPostgres(OF_RESULT)
         found = text.format(self.rows.column(argument, template))
         return f"coalesce({found}, '')" if is_null_safe(template) else found
