@@ -29,7 +29,8 @@ def test_of_the_equalities_between_two_sets_of_changes_one_counts() -> None:
     ]
 
 
-def test_an_equality_between_two_sets_of_many_changes_is_written_again() -> None:
+def test_the_equalities_of_a_second_set_of_many_changes_are_written_again() -> None:
+    """Those with tables, too: PostgreSQL may expect one row of these."""
     changed, past = Scan("d", 1, (), Version.DELTA), Scan("p", 2, (), Version.PAST)
     table = Scan("t", 3, (), Version.CURRENT)
     links = Equality(("d", "c"), ("p", "c"), null_safe=True)
@@ -37,5 +38,7 @@ def test_an_equality_between_two_sets_of_many_changes_is_written_again() -> None
     join = Join((changed, past, table), (equal("d", "t", "a"), equal("d", "p", "b")))
     many = ranges(d=MOST_NETTED + 1, p=MOST_NETTED + 1)
     assert conditions(join, many) == ["d.a = t.a", "d.b = p.b", DEAR.format(test="d.b = p.b")]
+    by_table = Join((changed, past, table), (equal("d", "t", "a"), equal("t", "p", "b")))
+    assert conditions(by_table, many) == ["d.a = t.a", "t.b = p.b", DEAR.format(test="t.b = p.b")]
     assert conditions(join, ranges(d=MOST_NETTED + 1, p=MOST_NETTED)) == ["d.a = t.a", "d.b = p.b"]
     assert conditions(Join((changed, past), (null_safe,)), many) == ["d.c IS NOT DISTINCT FROM p.c"]

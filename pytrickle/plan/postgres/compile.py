@@ -20,19 +20,20 @@ from pytrickle.plan.algebra.relation import (
     Version,
 )
 from pytrickle.plan.postgres.buffer import changes_name, corrected, netted_changes, netted_columns
-from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate, consolidate_at_once, expand, new_less_old
+from pytrickle.plan.postgres.consolidate import WEIGHT, before, consolidate, consolidate_at_once, new_less_old
 from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
 from pytrickle.plan.postgres.in_place import entered, open_changes, read_as, with_list
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
 from pytrickle.plan.postgres.kept_groups import KeptGroups
+from pytrickle.plan.postgres.one_match import finds_one
 from pytrickle.plan.postgres.semijoin import Semijoin, admit
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.postgres.weight import are_plain, weight
+from pytrickle.plan.postgres.weighted import over_weighted
 from pytrickle.plan.sql.dialect import quote
 
 TOUCHED_KEYS = "SELECT DISTINCT {keys} FROM {changed}"
-BEFORE = "SELECT {columns}{weight} FROM {now} UNION ALL SELECT {columns}-{weight} FROM {changed}"
 NO_ROWS = "SELECT * FROM (\n{layout}\n) AS d WHERE false"
 
 
@@ -158,7 +159,9 @@ class Compiler:
             return fenced(self.state(operation, version, bound), leaf, [])
         entered = reach.entered(leaf)
         if entered and self.worth_asking(operation, entered):
-            return fenced(self.state(operation, version, entered), leaf, reach.asked(leaf))
+            asked = reach.asked(leaf)
+            one = finds_one(leaf, asked, reach.join, self.definition)
+            return fenced(self.state(operation, version, entered), leaf, asked, one)
         if version is Version.NEW:
             return f"{self._everything(leaf)} AS {alias}"
         return fenced(self.state(operation, version, frozenset()), leaf, [])
@@ -194,7 +197,7 @@ class Compiler:
         rows, plain = self._input(operation, version, bound)
         if operation.linear:
             return consolidate_at_once(operation, rows) if operation.construct.consolidated else rows
-        return operation.result(expand(rows, operation.arguments, operation.exact, plain))
+        return over_weighted(operation, rows, plain)
 
     def _input(self, operation: Operation, version: Version, bound: frozenset[str]) -> tuple[str, bool]:
         parts, plain = self._parts(operation, version)
@@ -226,15 +229,12 @@ class Compiler:
             touched = Touched(f"pgt_keys_{alias}", operation.keys)
             self.entries[touched.name] = TOUCHED_KEYS.format(keys=", ".join(operation.keys), changed=changed)
             self.entries[now], plain = self._touched_input(operation, touched)
-            new = operation.result(expand(f"SELECT * FROM {now}", arguments, exact, plain))
+            new = over_weighted(operation, f"SELECT * FROM {now}", plain)
         else:
             new = f"SELECT * FROM {self._whole(derived)}"
             now = f"pgt_now_{self.wholes[operation]}"
-        if (before := self._of_kept(operation)) is None:
-            listed = "".join(f"{column}, " for column in arguments)
-            rows = BEFORE.format(columns=listed, weight=WEIGHT, now=now, changed=changed)
-            before = expand(rows, arguments, exact, False)
-        old = operation.result(before)
+        if (old := self._of_kept(operation)) is None:
+            old = over_weighted(operation, before(now, changed, arguments), plain=False)
         self.entries[name] = consolidate(new_less_old(new, old), operation.columns, operation.columns_canonical)
         return name
 
@@ -254,11 +254,11 @@ class Compiler:
         return self.everything[operation]
 
     def _of_kept(self, operation: Operation) -> str | None:
-        """Read the input of an operation without keys at the old frontier, where all of it is kept groups."""
+        """Compute an operation without keys at the old frontier, where all of its input is kept groups."""
         parts = unfold_all((at(operation.input, Version.OLD),), self.ranges, self.kept.keys())
         if operation.keys or not self.kept or not are_plain(parts):
             return None
-        return expand(self.rows(UnionAll(parts)), operation.arguments, operation.exact, True)
+        return over_weighted(operation, self.rows(UnionAll(parts)), plain=True)
 
     def _whole(self, derived: Derived) -> str:
         """Compute an operation that has no keys once: its input `pgt_now_`, its result `pgt_new_`."""
@@ -270,8 +270,7 @@ class Compiler:
             parts = unfold_all((at(operation.input, Version.NEW),), self.ranges, most=self.most_parts)
             plain = are_plain(parts)
             self.entries[f"pgt_now_{alias}"] = self.rows(UnionAll(parts))
-            new = expand(f"SELECT * FROM pgt_now_{alias}", operation.arguments, operation.exact, plain)
-            self.entries[f"pgt_new_{alias}"] = operation.result(new)
+            self.entries[f"pgt_new_{alias}"] = over_weighted(operation, f"SELECT * FROM pgt_now_{alias}", plain)
         return f"pgt_new_{alias}"
 
     def taken_in(self, kept: KeptGroups) -> str:

@@ -21,6 +21,7 @@ SELECT {columns}, {weight}, {text} AS pgt_text FROM (
 ) AS d
 ) AS d WHERE {weight} <> 0"""
 NEW_LESS_OLD = "SELECT *, 1 AS {weight} FROM (\n{new}\n) AS n\nUNION ALL\nSELECT *, -1 FROM (\n{old}\n) AS o"
+BEFORE = "SELECT {columns}{weight} FROM {now} UNION ALL SELECT {columns}-{weight} FROM {changed}"
 PLAIN = "SELECT {columns} FROM (\n{rows}\n) AS d"
 REPEATED = f"SELECT {{columns}} FROM (\n{{rows}}\n) AS d, {copies(f'd.{WEIGHT}')}"
 
@@ -28,6 +29,12 @@ REPEATED = f"SELECT {{columns}} FROM (\n{{rows}}\n) AS d, {copies(f'd.{WEIGHT}')
 def new_less_old(new: str, old: str) -> str:
     """Write rows of weight one, less others."""
     return NEW_LESS_OLD.format(weight=WEIGHT, new=new, old=old)
+
+
+def before(now: str, changed: str, columns: tuple[str, ...]) -> str:
+    """Write the rows that were there before some changed, from those that are there now: two tables with weights."""
+    listed = "".join(f"{column}, " for column in columns)
+    return BEFORE.format(columns=listed, weight=WEIGHT, now=now, changed=changed)
 
 
 def consolidate(rows: str, columns: tuple[str, ...], exact: bool = True) -> str:

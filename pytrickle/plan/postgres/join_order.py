@@ -25,7 +25,7 @@ from pytrickle.plan.sql.types import has_one_text, is_collatable
 SUBQUERY = "(\n{text}\n) AS {alias}"
 # PostgreSQL takes the function for a hundred times as dear as others. It is never called, for the test holds then.
 DEAR = "CASE WHEN {test} THEN true WHEN to_tsvector('') IS NULL THEN false END IS NOT NULL"
-ASKED = "LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {conditions} OFFSET 0) AS {alias}"
+ASKED = "LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {conditions} {fence}) AS {alias}"
 
 
 @dataclass(slots=True)
@@ -96,16 +96,18 @@ def _equates_column(predicate: Predicate, leaf: Derived) -> bool:
     return predicate.fixed is not None and predicate.fixed[0] == leaf.alias
 
 
-def fenced(text: str, leaf: Leaf, conditions: list[Predicate]) -> str:
+def fenced(text: str, leaf: Leaf, conditions: list[Predicate], one: bool = False) -> str:
     """Ask a subquery for what joins a row to its left; PostgreSQL takes the conditions down to where indexes are.
 
     Those that hold a subquery are left to the join: within, PostgreSQL may keep what it computed for the row before.
+    Where there is `one` row at most, PostgreSQL reads no further than to that.
     """
     alias = quote(leaf.alias)
     taken = [each.expr.sql for each in conditions if not each.expr.holds_query]
     if not taken:
         return SUBQUERY.format(text=text, alias=alias)
-    return ASKED.format(text=text, alias=alias, conditions=" AND ".join(f"({condition})" for condition in taken))
+    tests = " AND ".join(f"({condition})" for condition in taken)
+    return ASKED.format(text=text, alias=alias, conditions=tests, fence="LIMIT 1" if one else "OFFSET 0")
 
 
 def ordered_leaves(join: Join, first: frozenset[str] = frozenset()) -> list[Leaf]:
@@ -153,25 +155,25 @@ def conditions(join: Join, ranges: Mapping[int, ChangeRange]) -> list[str]:
 
     PostgreSQL takes the columns of a key for independent, and expects 200 values where it has no statistics. So only
     the first of several equalities between the same two sets of changes shall count; else it expects one row, and runs
-    through the next set of changes once for each row that there is. As it may expect one row of tables, too, the first
-    equality between two sets of many changes is written again as a test that seems dear. It is made for the rows alone
-    that the equality has found, so that the sets are hashed.
+    through the next set of changes once for each row that there is. As it may expect one row of tables, too, where many
+    changes of several sources are joined, the equalities of all of these but the first are written again as tests that
+    seem dear. They are made for the rows alone that the equalities have found, so that the changes are hashed.
     """
     changed = {leaf.alias for leaf in leaves(join) if has_weight(leaf)}
-    many = _many_changes(join, ranges)
+    further_changes = frozenset(_many_changes(join, ranges)[1:])
     met: set[frozenset[str]] = set()
     written = []
     for predicate in join.predicates:
         equality, test, sides = predicate.equality, predicate.expr.sql, predicate.expr.tables
         further = equality is not None and sides <= changed and sides in met
         written.append(f"CASE WHEN {test} THEN true END" if further else test)
-        if equality is not None and not equality.null_safe and not further and sides <= many:
+        if equality is not None and not equality.null_safe and not further and sides & further_changes:
             written.append(DEAR.format(test=test))
         if equality is not None:
             met.add(sides)
     return written
 
 
-def _many_changes(join: Join, ranges: Mapping[int, ChangeRange]) -> frozenset[str]:
+def _many_changes(join: Join, ranges: Mapping[int, ChangeRange]) -> tuple[str, ...]:
     buffered = (leaf for leaf in leaves(join) if isinstance(leaf, Scan) and leaf.version in BUFFERED)
-    return frozenset(leaf.alias for leaf in buffered if not is_netted(ranges[leaf.relid]))
+    return tuple(leaf.alias for leaf in buffered if not is_netted(ranges[leaf.relid]))
