@@ -33,6 +33,7 @@ from pytrickle.errors import (
 from pytrickle.plan.append_mode import asks_for_closing
 from pytrickle.plan.limits import TOO_NARROW, Means
 from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.refresh.beside import time_beside
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.keeping import Keeper
 from pytrickle.refresh.planner import Planner
@@ -118,7 +119,12 @@ class Refresher:
             self.planner.give_up(plan, plan.most_seconds)
             measures.given_up()
             with translate_errors():
-                plan = self.planner.plan(snapshot, table, ranges)
+                instead = self.planner.plan(snapshot, table, ranges)
+            computation = Computation(table, goal, instead, measures=measures)
+            done = self._carry_out(computation, snapshot)
+            if snapshot.connection is not self.connection:
+                time_beside(self.planner.past, snapshot, plan, computation.settings, measures.of_its_own())
+            return done
         return self._carry_out(Computation(table, goal, plan, measures=measures), snapshot)
 
     def _without_spark(

@@ -93,6 +93,14 @@ class Remembered:
         past = PastRefresh(whole, delta_rows, GIVEN_UP * limit, limit=limit)
         self.given_up.setdefault(pgt_id, {})[changed, size_class(delta_rows)] = past
 
+    def found_out(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
+        """Take note of what a differential refresh that was given up takes; the refresh made instead is newer."""
+        self.given_up.get(pgt_id, {}).pop((changed, size_class(past.delta_rows)), None)
+        self.measured.setdefault(pgt_id, set()).add(changed)
+        if known := self.evidences.get(pgt_id):
+            refreshes = (*known.refreshes[:1], past, *known.refreshes[1:])
+            self.evidences[pgt_id] = replace(known, refreshes=_newest(refreshes))
+
     def add(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
         """Take note of a refresh of this process; after a slow one, or a first load, the database is asked again."""
         if past.delta_rows and not past.whole and not changed:

@@ -14,7 +14,7 @@ from pytrickle.apply.measures import CHOOSE, Measures
 from pytrickle.database import settle
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import Choice
-from pytrickle.refresh import remembered
+from pytrickle.refresh import beside, remembered
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
@@ -24,6 +24,8 @@ SERVER_LIMIT = (
 )
 # So many changes are read where they are applied, and so many before.
 FEW, MANY = 3_000, 6_000
+# What is timed beside a whole refresh must be so many times quicker: no delta is.
+SLOWER = 1e6
 DELTA, WHOLE = Action.DIFFERENTIAL, Action.FULL
 
 
@@ -82,6 +84,7 @@ def test_what_takes_too_long_is_done_the_other_way(
             counted.append(list(measures.seconds))
 
         monkeypatch.setattr(Measures, "given_up", noting)
+        monkeypatch.setattr(beside, "MARGIN", SLOWER)
         change(tables, rows)
         (result,) = client.tick()
         assert result.error is None, result.error
@@ -167,3 +170,20 @@ def test_what_spark_would_read_without_a_limit_is_not_tried(tables: Database, mo
             change(tables, MANY)
             assert client.refresh("st").action == "FULL" and client.verify("st").matches
         assert len(chosen) == 1
+
+
+@pytest.mark.parametrize("rows", [FEW, MANY])
+def test_a_delta_that_was_given_up_too_early_is_timed_beside_the_whole(
+    tables: Database, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    """A trial's limit is a share of what the whole takes; what takes more than that may still be the quicker way."""
+    with loaded(tables) as client:
+        with monkeypatch.context() as early:
+            limiting(early, DELTA, 0.001)
+            change(tables, rows)
+            (whole,) = client.tick()
+        change(tables, rows)
+        (delta,) = client.tick()
+        assert client.verify("st").matches
+    assert (whole.action, delta.action) == ("FULL", "DIFFERENTIAL")
+    assert "a differential one more than 1 ms" in whole.reason and "more than" not in delta.reason
