@@ -8,6 +8,7 @@ that has one digit more; values of others go with a code that says what they are
 
 from dataclasses import dataclass
 
+from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.query import Call
 from pytrickle.plan.postgres.aggregate import INTEGERS, SCALED, Merge, is_numeric
 from pytrickle.plan.postgres.aggregate_state import Grouped
@@ -46,17 +47,30 @@ def spark_grouping(grouped: Grouped, sums: bool = True) -> SparkGrouping | None:
     calls = [call for call in grouped.aggregate.calls if call.written is None and call.argument is not None]
     if not sums and any(is_numeric(types[call.argument or ""]) for call in calls):
         return None
-    if any(call.function in {"min", "max"} and types[call.argument or ""] not in INTEGERS for call in calls):
-        return None
-    found = {"pgt_rows": f"sum({WEIGHT})"}
+    keys, found = _copied_keys(grouped), {"pgt_rows": f"sum({WEIGHT})"}
     for call in calls:
-        found |= _aggregates(call, types[call.argument or ""])
+        argument = call.argument or ""
+        if call.function not in {"min", "max"} or types[argument] in INTEGERS:
+            found |= _aggregates(call, types[argument])
+        elif key := keys.get(argument):
+            # Of one text of a key there is one value.
+            shown = shown_key(f"`{key}`", types[key])
+            found[f"{call.name}_v"] = f"max({shown}) FILTER (WHERE {WEIGHT} > 0)"
+        else:
+            return None
     direct = [column.name for column in grouped.merged if column.merge is not Merge.SCALES]
     scales = tuple(column.name.removesuffix("s") for column in grouped.merged if column.merge is Merge.SCALES)
     if not set(direct) <= set(found):
         return None
     by = tuple((name, shown_key(f"`{name}`", types.get(name, ""))) for name in (*grouped.keys, *scales))
     return SparkGrouping(by, tuple((name, found[name]) for name in direct), bool(grouped.extrema))
+
+
+def _copied_keys(grouped: Grouped) -> dict[str, str]:
+    """Return the keys of which there are copies as arguments, by these: those of which equal values look different."""
+    blocks = [dict(block.columns) for block in blocks_of(grouped.aggregate.input)]
+    pairs = ((argument, key) for argument in grouped.arguments for key in grouped.keys)
+    return {argument: key for argument, key in pairs if all(each[argument] == each[key] for each in blocks)}
 
 
 def carried_columns(grouped: Grouped, name: str, sql: str) -> tuple[str, tuple[tuple[str, str], ...]]:
