@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from logging import getLogger
 from threading import Lock, Thread
@@ -76,9 +76,11 @@ class LazyEngine:
         target = current_target(self.connection(), self.settings.dsn)
         session = self._started(target, plan.placement.engine_reason)
         pgt_id = plan.shape.definition.pgt_id
-        few = pgt_id not in self.exceeding and moves_few(plan)
+        exceeding = pgt_id in self.exceeding
+        few = moves_few(plan) and not exceeding
         try:
             engine = SparkEngine(self._of_few(session) if few else session, target, few)
+            engine = replace(engine, table_rows=0) if exceeding else engine
             return engine.compute(plan, snapshot, settings, staging)
         except SparkOutOfMemory:
             self.exceeding.add(pgt_id)

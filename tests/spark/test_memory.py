@@ -52,3 +52,10 @@ def test_spark_that_runs_out_of_memory_says_so_and_the_next_refresh_goes_another
         "REINITIALIZE 400 True",
         *(["DIFFERENTIAL 700 True"] if arrivals > 1 else []),
     ]
+
+
+def test_a_whole_refresh_that_runs_out_of_memory_keeps_no_table_the_next_time(db: Database) -> None:
+    assert printed_by(MEMORY_SESSION, db.dsn, "0") == [
+        "SparkOutOfMemory: Spark could not compute the refresh: it ran out of memory.",
+        "FULL 500 True",
+    ]

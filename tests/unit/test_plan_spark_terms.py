@@ -281,6 +281,7 @@ def test_of_whole_tables_the_small_ones_are_kept_and_the_largest_passes_by(rows:
     sized = tuple(replace(source, estimated_rows=rows.get(source.relid, 10**6)) for source in known.sources)
     terms = spark_terms((chain(),), replace(known, sources=sized), ranges(0)) or ()
     assert re.findall(r"BROADCAST\(([^)]*)\)", spark_query(terms, None, None).template) == ([kept] if kept else [])
+    assert "BROADCAST" not in spark_query(terms, None, None, table_rows=0).template
 
 
 @pytest.mark.parametrize(("changes", "parts"), [(199_999, 0), (200_000, 2), (10**7, 16)])

@@ -35,7 +35,7 @@ from pytrickle.plan.apply_plan import PART
 from pytrickle.plan.refresh_plan import PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import INEXACT
 from pytrickle.plan.spark.leaves import FEW_ROWS, reads_few
-from pytrickle.plan.spark.query import spark_query
+from pytrickle.plan.spark.query import BROADCAST_TABLE, spark_query
 
 OUT_OF_MEMORY = ("OutOfMemoryError", "Not enough memory to build and broadcast", "UNABLE_TO_ACQUIRE_MEMORY")
 
@@ -56,11 +56,15 @@ KEY_HINT = (
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """A Spark session and the database it reads. If there are `few` rows, one task joins and groups them."""
+    """A Spark session and the database it reads. If there are `few` rows, one task joins and groups them.
+
+    Of whole tables, those of up to `table_rows` are kept in memory.
+    """
 
     spark: SparkSession
     target: JdbcTarget
     few: bool = False
+    table_rows: int = BROADCAST_TABLE
 
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
@@ -79,7 +83,7 @@ class SparkEngine:
         if plan.read is not None:
             return self._deliver(_read(reader, plan.read), reader, staging)
         delta_rows = None if plan.placement.stage.whole else plan.delta_rows
-        query = spark_query(plan.join, plan.grouping, delta_rows, self.few)
+        query = spark_query(plan.join, plan.grouping, delta_rows, self.few, self.table_rows)
         with result_of(query, reader) as frame:
             return self._deliver(frame, reader, staging)
 

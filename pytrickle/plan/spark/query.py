@@ -56,12 +56,17 @@ class SparkQuery:
 
 
 def spark_query(
-    terms: tuple[SparkTerm, ...], grouping: SparkGrouping | None, delta_rows: int | None, few: bool = False
+    terms: tuple[SparkTerm, ...],
+    grouping: SparkGrouping | None,
+    delta_rows: int | None,
+    few: bool = False,
+    table_rows: int = BROADCAST_TABLE,
 ) -> SparkQuery:
     """Write the weighted rows of all terms, consolidated, or the parts of groups that they make.
 
-    The terms begin with so many changed rows, or with a whole table if `delta_rows` is None. If they read `few` rows,
-    small frames are read together, and one task joins and groups the rows.
+    The terms begin with so many changed rows, or with a whole table if `delta_rows` is None: then tables of up to
+    `table_rows` are kept in memory. If they read `few` rows, small frames are read together, and one task joins and
+    groups the rows.
     """
     uses: Counter[Frame | Computed] = Counter()
     _count(terms, uses)
@@ -70,7 +75,7 @@ def spark_query(
     views = {f"computed{i}": each for i, each in enumerate(several)}
     named: dict[Frame | Computed, str] = {each: f"{{{name}}}" for name, each in frames.items()}
     named |= {each: f"{{{name}}}" for name, each in views.items()}
-    writer = _Writer(named | parts, delta_rows, few)
+    writer = _Writer(named | parts, delta_rows, few, table_rows)
     rows = writer.one_part(writer.terms(terms))
     columns = tuple(name for name, _ in terms[0].output)
     text = _grouped(rows, columns, grouping) if grouping else _consolidated(rows, columns)
@@ -121,6 +126,7 @@ class _Writer:
     texts: Mapping[Frame | Computed, str]
     delta_rows: int | None
     few: bool
+    table_rows: int
 
     def terms(self, terms: tuple[SparkTerm, ...]) -> str:
         return "\nUNION ALL\n".join(map(self.term, terms))
@@ -181,7 +187,7 @@ class _Writer:
         if len(term.leaves) == 1:
             return []
         if self.delta_rows is None:
-            return _small_tables([leaf.rows for leaf in term.leaves])
+            return _small_tables([leaf.rows for leaf in term.leaves], self.table_rows)
         changes, *tables = (leaf.rows for leaf in term.leaves)
         least = min(changes or 0, BROADCAST_ROWS)
         fewer = [i for i, rows in enumerate(tables, 1) if rows is not None and rows < least]
@@ -207,9 +213,9 @@ class _Writer:
         return f"(\n{self.computed(frame)}\n)"
 
 
-def _small_tables(rows: list[int | None]) -> list[int]:
+def _small_tables(rows: list[int | None], most: int) -> list[int]:
     """List which tables are small, without the largest one; the largest may be one of which nobody knows the rows."""
-    small = [i for i, each in enumerate(rows) if each is not None and each <= BROADCAST_TABLE]
+    small = [i for i, each in enumerate(rows) if each is not None and each <= most]
     if len(small) < len(rows):
         return small
     largest = max(small, key=lambda i: rows[i] or 0)
