@@ -52,6 +52,9 @@ def subscribed(home: House, owner: str) -> Iterator[Session]:
             home.db.execute("ALTER SUBSCRIPTION brought DISABLE")
             home.db.execute("ALTER SUBSCRIPTION brought SET (slot_name = NONE)")
             home.db.execute("DROP SUBSCRIPTION brought")
+    # Who sends ends a moment after the subscription.
+    active = "SELECT count(*) FROM pg_replication_slots WHERE active"
+    wait_for(lambda: home.db.value(active) == 0, "the publisher to leave the slot")
     home.db.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active")
     home.db.execute("DROP DATABASE publisher WITH (FORCE)")
 
