@@ -72,7 +72,7 @@ class Cut:
         return f"({visible} OR (pgt_xid = '{self.xid}'::xid8 AND pgt_pos <= {self.pos}))"
 
     def beyond(self) -> str:
-        """Write the condition that a buffered change is not covered; it leads with the indexed transaction id."""
+        """Write the condition that a buffered change is not covered; it leads with what an index is on."""
         return f"pgt_xid >= '{self.xmin}'::xid8 AND NOT {self.covered()}"
 
 
@@ -88,7 +88,7 @@ class GivenCut:
         return f"(pg_visible_in_snapshot(pgt_xid, %({self.name}_snapshot)s::pg_snapshot) OR ({own}) IS TRUE)"
 
     def beyond(self) -> str:
-        """Write the condition that it is not; it leads with the indexed transaction id."""
+        """Write the condition that it is not; it leads with the transaction, as that of ``Cut`` does."""
         return f"pgt_xid >= %({self.name}_xmin)s::xid8 AND NOT {self.covered()}"
 
     def given(self, cut: Cut) -> dict[str, str | None]:

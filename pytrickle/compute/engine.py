@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from logging import getLogger
 from threading import Lock, Thread
@@ -79,8 +79,7 @@ class LazyEngine:
         exceeding = pgt_id in self.exceeding
         few = moves_few(plan) and not exceeding
         try:
-            engine = SparkEngine(self._of_few(session) if few else session, target, few)
-            engine = replace(engine, table_rows=0) if exceeding else engine
+            engine = SparkEngine(self._of_few(session) if few else session, target, few, exceeding)
             return engine.compute(plan, snapshot, settings, staging)
         except SparkOutOfMemory:
             self.exceeding.add(pgt_id)

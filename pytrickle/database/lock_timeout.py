@@ -38,11 +38,12 @@ def wait_a_moment(connection: psycopg.Connection) -> None:
     connection.execute(filled("SET lock_timeout = {patience}", patience=sql.Literal(PATIENCE)))
 
 
-def unless_locked(connection: psycopg.Connection, statement: str, given: Mapping[str, object] | None = None) -> bool:
-    """Run a statement that may as well be run later; return False where another session holds what it needs."""
+def unless_locked(
+    connection: psycopg.Connection, statement: str, given: Mapping[str, object] | None = None
+) -> psycopg.Cursor | None:
+    """Run a statement that may as well be run later; return None where another session holds what it needs."""
     try:
         with translate_errors():
-            connection.execute(trusted(statement), given)
+            return connection.execute(trusted(statement), given)
     except LockTimeout:
-        return False
-    return True
+        return None

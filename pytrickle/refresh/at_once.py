@@ -128,6 +128,7 @@ class AtOnce:
             counts = ask_counts(connection, self.table, uncounted, read)
             asked = ask_few(connection, foreseen, too_many_untold(foreseen)) if foreseen and together else []
             found, changed = standing(stands), counted(uncounted, counts, read)
+            self.refresher.planner.searched.note(self.table, changed)
             shape = self.refresher.planner.unchanged_shape(self.table.pgt_id, found.stamp)
             plan = self._plan(shape, changed) if shape and needs_refresh(self.table, changed) else None
             if plan and plan.few and plan.few == foreseen and asked:

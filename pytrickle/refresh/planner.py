@@ -20,6 +20,7 @@ from pytrickle.catalog.buffer_statistics import (
 from pytrickle.catalog.definition import ChangeRange, PastRefresh
 from pytrickle.catalog.definition_stamp import definition_stamp
 from pytrickle.catalog.past_refreshes import evidence
+from pytrickle.catalog.searched_buffers import SearchedBuffers
 from pytrickle.catalog.server_probe import server_probe
 from pytrickle.catalog.session_settings import longest_statement
 from pytrickle.catalog.stream_table import StreamTable
@@ -69,6 +70,7 @@ class Planner:
     past: Remembered = field(default_factory=Remembered)
     templates: Templates = field(default_factory=Templates)
     statistics: BufferStatistics = field(default_factory=BufferStatistics)
+    searched: SearchedBuffers = field(default_factory=SearchedBuffers)
     spark_runs: Callable[[], bool] = lambda: False
     has_spark: bool = True
 

@@ -33,7 +33,7 @@ from pytrickle.errors import (
 from pytrickle.plan.append_mode import asks_for_closing
 from pytrickle.plan.limits import TOO_NARROW, Means
 from pytrickle.plan.refresh_plan import RefreshPlan
-from pytrickle.refresh.beside import time_beside
+from pytrickle.refresh.given_up import time_given_up
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.keeping import Keeper
 from pytrickle.refresh.planner import Planner
@@ -123,7 +123,7 @@ class Refresher:
             computation = Computation(table, goal, instead, measures=measures)
             done = self._carry_out(computation, snapshot)
             if snapshot.connection is not self.connection:
-                time_beside(self.planner.past, snapshot, plan, computation.settings, measures.of_its_own())
+                time_given_up(self.planner.past, snapshot, plan, computation.settings, measures.of_its_own())
             return done
         return self._carry_out(Computation(table, goal, plan, measures=measures), snapshot)
 
@@ -193,6 +193,7 @@ class Refresher:
             raise UnknownStreamTable(f"The table of {table.name} was dropped.", hint)
         shape, counted = self.planner.known_shape(table.pgt_id), goal.counted.get(snapshot.name)
         ranges = counted or self.planner.ranges(snapshot, table, goal.targets, shape)
+        self.planner.searched.note(table, ranges)
         if not needs_refresh(table, ranges):
             with translate_errors(), snapshot.connection.transaction():
                 return ranges if self._closes_windows(snapshot, table) else None

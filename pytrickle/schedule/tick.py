@@ -111,7 +111,7 @@ class Ticker:
             _prepare(refresher, run, moving)
             self.lanes.run(run, moving, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
         answer(refresher.connection, requests, _answers(run, tables, requests.pgt_ids))
-        _finish(refresher.connection, _to_clean(run, tables), tables)
+        _finish(refresher, _to_clean(run, tables), tables)
         results = Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
         return results, run, [table for table in tables if table.relid not in still]
 
@@ -167,7 +167,7 @@ class Ticker:
             _prepare(refresher, run, concerned)
             for unit in concerned:
                 self.lanes.run_alone(run, unit, lambda lane, unit: lane.run(unit, asked, respect_gate))
-        _finish(refresher.connection, _to_clean(run, members), tables)
+        _finish(refresher, _to_clean(run, members), tables)
         return _outcome(run, wanted.relid, _unit_of(wanted.relid, concerned))
 
 
@@ -233,9 +233,12 @@ def _to_clean(run: Pass, tables: Iterable[catalog.StreamTable]) -> list[int]:
     return sorted(found)
 
 
-def _finish(connection: psycopg.Connection, to_clean: list[int], tables: Iterable[catalog.StreamTable]) -> None:
+def _finish(refresher: Refresher, to_clean: list[int], tables: Iterable[catalog.StreamTable]) -> None:
     """Clean up: all of it can wait for the next tick where another session holds what it needs."""
-    unless_locked(connection, CLEAN, {"sources": to_clean})
+    connection = refresher.connection
+    cleaned = unless_locked(connection, CLEAN, {"sources": to_clean})
+    deleted = cleaned.fetchone() if cleaned else None
+    refresher.planner.searched.tidy(connection, bool(deleted and deleted[0]))
     if any(table.timed for table in tables):
         with translate_errors():
             work_out_moments(connection)

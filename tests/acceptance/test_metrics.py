@@ -65,6 +65,7 @@ def get(port: int | None, path: str) -> str:
 
 
 def test_a_scrape_tells_the_state_of_the_catalog_and_what_the_process_did(shop: Database) -> None:
+    shop.execute("INSERT INTO orders VALUES (9)")
     with local_client(shop.dsn) as (client, _), observed(client, Service(None), Wanted("0")) as observer:
         with pytest.raises(HTTPError, match="503"):
             get(observer.port, "/readyz")

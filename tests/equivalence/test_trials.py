@@ -14,7 +14,7 @@ from pytrickle.apply.measures import CHOOSE, Measures
 from pytrickle.database import settle
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import Choice
-from pytrickle.refresh import beside, remembered
+from pytrickle.refresh import remembered
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
@@ -84,7 +84,7 @@ def test_what_takes_too_long_is_done_the_other_way(
             counted.append(list(measures.seconds))
 
         monkeypatch.setattr(Measures, "given_up", noting)
-        monkeypatch.setattr(beside, "MARGIN", SLOWER)
+        monkeypatch.setattr("pytrickle.refresh.given_up.MARGIN", SLOWER)
         change(tables, rows)
         (result,) = client.tick()
         assert result.error is None, result.error

@@ -129,18 +129,20 @@ def clean_and_count(db: Database) -> tuple[int, int]:
 def test_clean_up_reads_nothing_of_what_it_keeps(db: Database, analyzed: bool) -> None:
     db.execute("CREATE TABLE t (a integer)")
     number = db.value("SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM t', watermark_retention => '1 day')")
+    db.execute(FRONTIER, number)
     for day in range(1, 6):
-        db.execute("INSERT INTO t SELECT generate_series(1, 2000)")
+        db.execute("INSERT INTO t SELECT generate_series(1, 10000)")
         db.execute(f"SELECT pgtrickle.advance_watermark('t', '2026-01-0{day}')")
+    assert db.value(CLEAN) == 0, "but so large a buffer is indexed"
     db.execute(FRONTIER, number)
     if analyzed:
         db.execute(f"ANALYZE {buffer_of(db, 't')}")
-    assert clean_and_count(db) == (2000, 2000), "the oldest that is retained covers the first day"
+    assert clean_and_count(db) == (10000, 10000), "the oldest that is retained covers the first day"
     assert clean_and_count(db) == (0, 0)
     db.execute(
         "UPDATE pgtrickle.pgt_watermark_history SET advanced_at = advanced_at - interval '2 days' WHERE history_id < 4"
     )
-    assert clean_and_count(db) == (4000, 4000)
+    assert clean_and_count(db) == (20000, 20000)
     assert clean_and_count(db) == (0, 0)
 
 
@@ -167,8 +169,63 @@ def test_clean_up_looks_only_where_a_reader_moved(db: Database) -> None:
     db.execute(FRONTIER, numbers["t"])
     with db.connect() as connection, connection.transaction():
         assert connection.execute(CLEAN).fetchone() == (1,)
-        looked = "SELECT seq_scan + idx_scan FROM pg_stat_xact_all_tables WHERE relid = %s::regclass"
+        looked = "SELECT seq_scan + COALESCE(idx_scan, 0) FROM pg_stat_xact_all_tables WHERE relid = %s::regclass"
         counts = [connection.execute(looked, (buffer_of(db, source),)).fetchone() for source in ("t", "u")]
     assert counts == [(1,), (0,)]
     db.execute(FRONTIER, numbers["u"])
     assert db.value(CLEAN) == 1
+
+
+INDEX = "SELECT pgtrickle_private.index_change_buffer(%s, %s)"
+INDEXES = "SELECT count(*) FROM pg_index WHERE indrelid = %s::regclass"
+
+
+@pytest.fixture
+def large(readers: Database) -> str:
+    """The buffer of a table that was written by many more rows than a clean-up leaves an index to; its name."""
+    readers.execute("INSERT INTO t SELECT generate_series(2, 5000)")
+    return buffer_of(readers, "t")
+
+
+def test_a_buffer_gets_one_index_when_it_is_as_large_as_that(readers: Database, large: str) -> None:
+    pages = readers.value("SELECT pg_relation_size(%s::regclass) / current_setting('block_size')::int", large)
+    assert pages > 16
+    for least, done, indexes in ((pages, False, 0), (pages - 1, True, 1), (pages - 1, False, 1)):
+        assert readers.value(INDEX, large, least) is done
+        assert readers.value(INDEXES, large) == indexes
+    assert [a for (a,) in readers.execute(f"SELECT a FROM {large} WHERE pgt_xid > '0' ORDER BY a")] == [*range(1, 5001)]
+
+
+def test_no_index_is_made_while_somebody_writes(readers: Database, large: str) -> None:
+    slow = readers.connect(autocommit=False)
+    slow.execute("INSERT INTO t VALUES (0)")
+    assert readers.value(INDEX, large, 1) is False
+    slow.commit()
+    assert readers.value(INDEX, large, 1) is True
+
+
+def test_the_index_goes_when_a_clean_up_finds_little_and_nobody_reading(readers: Database, large: str) -> None:
+    assert readers.value(INDEX, large, 1) is True
+    assert (readers.value(CLEAN), readers.value(INDEXES, large)) == (0, 1)
+    readers.execute(FRONTIER, 1)
+    readers.execute(FRONTIER, 2)
+    assert (readers.value(CLEAN), readers.value(INDEXES, large)) == (5000, 1)
+    readers.execute(f"VACUUM {large}")
+    readers.execute("INSERT INTO t VALUES (0)")
+    reading = readers.connect(autocommit=False)
+    reading.execute(f"SELECT FROM {large} LIMIT 1")
+    readers.execute(FRONTIER, 1)
+    assert (readers.value(CLEAN), readers.value(INDEXES, large)) == (0, 1)
+    reading.rollback()
+    readers.execute(FRONTIER, 1)
+    assert (readers.value(CLEAN), readers.value(INDEXES, large)) == (0, 0)
+    assert pending(readers) == [0]
+
+
+def test_what_a_feed_leaves_unread_is_indexed(readers: Database) -> None:
+    readers.execute(FRONTIER, 1)
+    readers.execute(FRONTIER, 2)
+    readers.execute("SELECT pgtrickle.create_feed('f', 't')")
+    readers.execute("INSERT INTO t SELECT generate_series(1, 40000)")
+    assert readers.value(CLEAN) == 1
+    assert readers.value(INDEXES, buffer_of(readers, "t")) == 1

@@ -199,7 +199,8 @@ def oid(db: Database) -> int:
 
 
 def test_the_changes_of_a_few_versions_are_found_by_the_index(followed: Database) -> None:
-    followed.execute("INSERT INTO t SELECT generate_series(10, 20000)")
+    followed.execute("INSERT INTO t SELECT generate_series(10, 40000)")
+    assert followed.value(CLEAN) == 0, "but a buffer that long is indexed"
     followed.execute(f"ANALYZE {buffer_of(followed, 't')}")
     query = followed.value("SELECT pgtrickle_private.changes_query('t')")
     plan = followed.execute(f"EXPLAIN {query.replace('$1', '1').replace('$2', '3')}")

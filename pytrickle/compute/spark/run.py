@@ -58,13 +58,13 @@ KEY_HINT = (
 class SparkEngine:
     """A Spark session and the database it reads. If there are `few` rows, one task joins and groups them.
 
-    Of whole tables, those of up to `table_rows` are kept in memory.
+    Of whole tables the small ones are kept in memory, unless that was found to be `exceeding` it.
     """
 
     spark: SparkSession
     target: JdbcTarget
     few: bool = False
-    table_rows: int = BROADCAST_TABLE
+    exceeding: bool = False
 
     def compute(
         self, plan: RefreshPlan, snapshot: str, settings: tuple[str, ...], staging: str | None = None
@@ -83,7 +83,8 @@ class SparkEngine:
         if plan.read is not None:
             return self._deliver(_read(reader, plan.read), reader, staging)
         delta_rows = None if plan.placement.stage.whole else plan.delta_rows
-        query = spark_query(plan.join, plan.grouping, delta_rows, self.few, self.table_rows)
+        table_rows = 0 if self.exceeding else BROADCAST_TABLE
+        query = spark_query(plan.join, plan.grouping, delta_rows, self.few, table_rows)
         with result_of(query, reader) as frame:
             return self._deliver(frame, reader, staging)
 

@@ -14,7 +14,12 @@ SELECT {columns}{weight}, sum({weight}) OVER (PARTITION BY {text}) AS pgt_net FR
 ) AS d
 ) AS d WHERE pgt_net <> 0"""
 CORRECTED = "SELECT {columns}1 AS {weight} FROM {table} UNION ALL SELECT {columns}-{weight} FROM {changes}"
-CHANGES = "SELECT {columns}CAST({weight} AS integer) AS {weight}{ctid} FROM {buffer} WHERE {condition}"
+# A buffer has an index only while few changes are looked for among many. So that PostgreSQL can tell one plan from
+# another where reading whole tables is forbidden, it may read a buffer from its first page on, which is not.
+CHANGES = (
+    "SELECT {columns}CAST({weight} AS integer) AS {weight}{ctid} FROM {buffer} "
+    "WHERE {condition} AND ctid >= CAST('(0,0)' AS tid)"
+)
 
 
 def condition(version: Version, change_range: ChangeRange) -> str:

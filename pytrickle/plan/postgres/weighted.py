@@ -5,17 +5,14 @@ integers that PostgreSQL sums to `bigint`, do not even need rows that cancel out
 gets rid of, is none of these.
 """
 
-import re
-
 from pytrickle.plan.algebra.construct import Construct, listed, prefixed
 from pytrickle.plan.algebra.constructs.distinct import Distinct
 from pytrickle.plan.algebra.constructs.domain import Domain
 from pytrickle.plan.algebra.constructs.exists import Exists
-from pytrickle.plan.algebra.constructs.group import Group
+from pytrickle.plan.algebra.constructs.group import SIMPLE, Group
 from pytrickle.plan.algebra.relation import Operation
 from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate, expand
 
-CALL = re.compile(r'(count|sum|avg|min|max)\((?:("?d"?\."?\w+"?)|\*)\)', re.IGNORECASE)
 # They show the same of a row, however often it is there.
 UNWEIGHTED = frozenset({"min", "max"})
 GROUPED = "SELECT {items} FROM (\n{rows}\n) AS d GROUP BY {keys}"
@@ -61,7 +58,7 @@ def _call(call: str, type_name: str) -> tuple[str, bool] | None:
     >>> _call("max(d.a0)", "text"), _call("sum(d.a0)", "double precision"), _call("sum(d.a0 ORDER BY d.a1)", "bigint")
     (('max(d.a0)', False), None, None)
     """
-    matched = CALL.fullmatch(call)
+    matched = SIMPLE.fullmatch(call)
     if matched is None:
         return None
     function, argument = matched[1].lower(), matched[2]

@@ -86,7 +86,6 @@ BEGIN
     IF EXISTS (SELECT FROM pg_class AS c WHERE c.oid = buffer::regclass AND c.relrowsecurity) THEN
         EXECUTE format('ALTER TABLE %s DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY', buffer);
     END IF;
-    EXECUTE format('CREATE INDEX ON %s (pgt_xid)', buffer);
     EXECUTE format('COMMENT ON TABLE %s IS %L', buffer, 'Change buffer of ' || qualified_name(source));
     PERFORM hand_over(buffer::regclass);
     INSERT INTO pgt_change_tracking (source_relid, source_name, buffer, capture_mode, captured_columns, relations)

@@ -61,8 +61,8 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.pinned_cuts(regclass, pgtrickle.cut[]) IS
     'The cuts from which the consumers of a source still read its changes, or will; NULL before any was filled.';
 
--- What is retained may be most of the buffer, and no statistics say so; so it is found by the index. With scans
--- forbidden the estimated cost is huge, which must not make PostgreSQL compile the plan.
+-- What is retained may be most of the buffer, and no statistics say so; so it is found by the index if there is one.
+-- With scans forbidden the estimated cost is huge, which must not make PostgreSQL compile the plan.
 CREATE OR REPLACE FUNCTION pgtrickle_private.clean_change_buffer(source regclass) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET enable_seqscan = off SET jit = off
@@ -95,6 +95,7 @@ BEGIN
     IF deleted > 0 THEN
         UPDATE pgt_change_tracking SET cleaned_through = frontiers WHERE source_relid = source;
     END IF;
+    PERFORM fit_buffer_index(source, change_buffer);
     RETURN deleted;
 END
 $$;

@@ -11,8 +11,8 @@ COMMENT ON FUNCTION pgtrickle_private.most_transactions() IS
     'More transactions than can be open at the same time.';
 
 -- One change is looked at for each transaction, in the order in which transactions began to write. Only those that were
--- open at the same time may have committed in another order: so the oldest commit is among the first few, however long
--- the buffer is.
+-- open at the same time may have committed in another order: so the oldest commit is among the first few. By an index
+-- they are found however long the buffer is; without one it is read once.
 CREATE OR REPLACE FUNCTION pgtrickle_private.oldest_beyond(
         buffer text, frontier pgtrickle.cut,
         OUT known boolean, OUT xid xid8, OUT pos bigint, OUT changed_at timestamptz, OUT clock text)
@@ -23,6 +23,9 @@ DECLARE
     first CONSTANT xid8 := pg_snapshot_xmin(frontier.snapshot);
     commits CONSTANT boolean := current_setting('track_commit_timestamp') = 'on';
     something boolean;
+    transactions text := $query$
+            SELECT c.pgt_xid, min(c.pgt_pos) AS pgt_pos, min(c.pgt_at) AS pgt_at FROM %1$s AS c WHERE c.pgt_xid >= $2
+            GROUP BY c.pgt_xid ORDER BY c.pgt_xid$query$;
 BEGIN
     known := true;
     IF pg_relation_size(to_regclass(buffer)) = 0 THEN
@@ -31,14 +34,15 @@ BEGIN
     EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE pgt_xid >= $1)', buffer) INTO something USING first;
     IF NOT something THEN
         RETURN;
-    END IF;
-    EXECUTE format($query$
-        WITH RECURSIVE written AS (
+    ELSIF buffer_index(to_regclass(buffer)) IS NOT NULL THEN
+        transactions := $query$
             (SELECT c.pgt_xid, c.pgt_pos, c.pgt_at FROM %1$s AS c WHERE c.pgt_xid >= $2 ORDER BY c.pgt_xid LIMIT 1)
             UNION ALL
             SELECT n.* FROM written AS w CROSS JOIN LATERAL (
                 SELECT c.pgt_xid, c.pgt_pos, c.pgt_at FROM %1$s AS c
-                WHERE c.pgt_xid > w.pgt_xid ORDER BY c.pgt_xid LIMIT 1) AS n
+                WHERE c.pgt_xid > w.pgt_xid ORDER BY c.pgt_xid LIMIT 1) AS n$query$;
+    END IF;
+    EXECUTE format('WITH RECURSIVE written AS (' || transactions || $query$
         ), beyond AS (
             (SELECT w.* FROM written AS w
              WHERE NOT pg_visible_in_snapshot(w.pgt_xid, ($1).snapshot) AND w.pgt_xid IS DISTINCT FROM ($1).xid

@@ -1,9 +1,12 @@
 """d group(R) = group(NEW|K) - group(OLD|K), where K are the groups that dR touches: GROUP BY."""
 
+import re
 from dataclasses import dataclass
 
 from pytrickle.plan.algebra.construct import Construct, Names, listed, prefixed
 
+# An aggregate of a column of its rows, or of rows: its name, the column as it is written, and that column's name.
+SIMPLE = re.compile(r'(count|sum|avg|min|max)\((?:("?d"?\."?(\w+)"?)|\*)\)', re.IGNORECASE)
 TEXT = "SELECT {items} FROM {rows} AS d GROUP BY {keys}"
 
 

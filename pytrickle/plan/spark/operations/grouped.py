@@ -1,10 +1,9 @@
 """GROUP BY below other parts of a query: counts, and sums, averages and extremes of integers and numerics."""
 
-import re
 from collections.abc import Mapping
 
 from pytrickle.catalog.definition import Definition
-from pytrickle.plan.algebra.constructs.group import Group
+from pytrickle.plan.algebra.constructs.group import SIMPLE, Group
 from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.postgres.aggregate import INTEGERS
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -25,7 +24,6 @@ from pytrickle.plan.spark.operations.reading import reader_of
 from pytrickle.plan.spark.operations.results import Results
 from pytrickle.plan.spark.operations.values import ROWS, SHOWN, Values, beside, listed
 
-CALL = re.compile(r'(count|sum|avg|min|max)\((?:"?d"?\."?(\w+)"?|\*)\)', re.IGNORECASE)
 OF_CALL = "calls an aggregate without a rule for Spark"
 GROUPED = "SELECT {side}, {keys}{values} FROM (\n{rows}\n) AS d GROUP BY {side}, {keys}"
 CHANGED = """\
@@ -83,10 +81,10 @@ def _values(derived: Derived, types: Mapping[str, str], rows: InputCarriers, def
     assert isinstance(construct, Group)
     for i, call in enumerate(construct.calls):
         name = f"c{i}"
-        matched, type_name = CALL.fullmatch(call), types.get(name)
+        matched, type_name = SIMPLE.fullmatch(call), types.get(name)
         if matched is None:
             raise LeftToPostgres(OF_CALL)
-        function, argument = matched[1].lower(), matched[2]
+        function, argument = matched[1].lower(), matched[3]
         if type_name in INTEGERS and function != "avg":
             found.taken[name] = _whole(function, argument, rows)
         elif type_name == NUMERIC and (function in {"sum", "avg"} or derived.operation.exact):

@@ -1,4 +1,4 @@
-"""A delta that was given up, timed beside the whole refresh that was made instead: it may be the quicker way after all.
+"""A delta that was given up, timed after the whole refresh that was made instead: it may be the quicker way after all.
 
 A trial has a share of the time that the whole is expected to take, so as to delay a refresh by little. Once that is
 committed, nobody waits for what is timed.
@@ -20,7 +20,7 @@ from pytrickle.refresh.choosing import changed_sources
 from pytrickle.refresh.remembered import SLOW, Remembered
 
 
-def time_beside(
+def time_given_up(
     past: Remembered, snapshot: Snapshot, plan: RefreshPlan, settings: tuple[str, ...], whole: float
 ) -> None:
     """Read the rows of a delta that was given up, in the snapshot of the whole refresh that took so many seconds.
