@@ -8,7 +8,7 @@ import psycopg
 
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.stream_table import StreamTable
-from pytrickle.database import filled, unless_locked
+from pytrickle.database import filled, translate_errors
 
 # A buffer of fewer pages is read whole in less time than anything else of a refresh takes.
 FEW_PAGES = 64
@@ -64,10 +64,11 @@ class SearchedBuffers:
         self.found = {}
         if not found:
             return
-        for (buffer,) in connection.execute(UNINDEXED, [list(found)]).fetchall():
-            _vacuum(connection, buffer, shorten=found[buffer].pages > LEAST_INDEXED)
-            pages = max(LEAST_INDEXED, found[buffer].rows // WORTH_INDEXING)
-            unless_locked(connection, INDEX, {"buffer": buffer, "pages": pages})
+        with translate_errors():
+            for (buffer,) in connection.execute(UNINDEXED, [list(found)]).fetchall():
+                _vacuum(connection, buffer, shorten=found[buffer].pages > LEAST_INDEXED)
+                pages = max(LEAST_INDEXED, found[buffer].rows // WORTH_INDEXING)
+                connection.execute(INDEX, {"buffer": buffer, "pages": pages})
 
 
 def _vacuum(connection: psycopg.Connection, buffer: str, shorten: bool) -> None:
