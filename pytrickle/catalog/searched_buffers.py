@@ -47,10 +47,10 @@ class SearchedBuffers:
     found: dict[str, Found] = field(default_factory=dict)
 
     def note(self, table: StreamTable, ranges: Mapping[int, ChangeRange]) -> None:
-        """Take note of what was found for a stream table."""
+        """Take note of what was found for a stream table; for a first load nothing is looked for."""
         for each in table.dependencies:
             read = ranges.get(each.relid)
-            if each.buffer and read and read.pages > FEW_PAGES:
+            if each.buffer and read and read.old and read.pages > FEW_PAGES:
                 rows = read.delta_rows + read.future_rows
                 before = self.found.get(each.buffer, Found(rows, read.pages))
                 self.found[each.buffer] = Found(min(rows, before.rows), max(read.pages, before.pages))

@@ -60,6 +60,15 @@ def test_what_waits_for_another_reader_is_indexed_until_then(client: pytrickle.C
     assert_equal(db)
 
 
+def test_a_first_load_looks_for_no_changes(client: pytrickle.Client, db: Database) -> None:
+    db.execute(f"INSERT INTO t SELECT n, n FROM generate_series(101, {MANY}) AS n")
+    client.create_stream_table("further", "SELECT count(*) AS n FROM t")
+    client.refresh("further")
+    assert db.value(INDEXES, buffer_of(db)) == 0
+    client.tick()
+    assert_equal(db)
+
+
 def test_what_all_have_read_is_given_back_before_autovacuum_comes(client: pytrickle.Client, db: Database) -> None:
     buffer = buffer_of(db)
     db.execute(f"ALTER TABLE {buffer} SET (autovacuum_enabled = off)")
