@@ -80,21 +80,28 @@ BEGIN
     WHERE t.frontier_version = 0 OR t.reinitialize_reason IS NOT NULL OR t.time_dependent
         OR EXISTS (SELECT FROM pgt_dependencies AS d WHERE d.pgt_id = t.pgt_id
             AND (d.source_type = 'UNCAPTURED' OR (d.frontier).snapshot IS NULL));
+    -- Stream tables that stand at the same cut lack the same changes, which are looked for once.
     RETURN QUERY
-    SELECT t.pgt_id, d.source_relid, o.xid, o.pos, COALESCE(h.oldest_change_at, o.changed_at, t.data_timestamp),
-        COALESCE(o.changed_at, t.data_timestamp),
+    WITH reading AS MATERIALIZED (
+        SELECT t.pgt_id, t.data_timestamp, d.source_relid, k.buffer, d.frontier::text AS frontier
+        FROM pgt_stream_tables AS t JOIN pgt_dependencies AS d USING (pgt_id)
+            JOIN pgt_change_tracking AS k USING (source_relid)
+        WHERE t.frontier_version > 0 AND t.reinitialize_reason IS NULL AND d.source_type <> 'UNCAPTURED'
+            AND (d.frontier).snapshot IS NOT NULL
+    ), looked AS MATERIALIZED (
+        SELECT w.buffer, w.frontier, o.*
+        FROM (SELECT DISTINCT r.buffer, r.frontier FROM reading AS r) AS w
+            CROSS JOIN LATERAL oldest_beyond(w.buffer, w.frontier::cut) AS o
+        WHERE o.xid IS NOT NULL OR NOT o.known)
+    SELECT d.pgt_id, d.source_relid, o.xid, o.pos, COALESCE(h.oldest_change_at, o.changed_at, d.data_timestamp),
+        COALESCE(o.changed_at, d.data_timestamp),
         CASE WHEN o.changed_at IS NULL THEN 'refresh' ELSE COALESCE(h.change_clock, o.clock) END
-    FROM pgt_stream_tables AS t JOIN pgt_dependencies AS d USING (pgt_id)
-        JOIN pgt_change_tracking AS k USING (source_relid)
-        CROSS JOIN LATERAL oldest_beyond(k.buffer, d.frontier) AS o
+    FROM reading AS d JOIN looked AS o USING (buffer, frontier)
         LEFT JOIN pgt_stream_tables AS u ON u.pgt_relid = d.source_relid
         LEFT JOIN LATERAL (
             -- What a stream table wrote came into a base table before.
             SELECT r.oldest_change_at, r.change_clock FROM pgt_refresh_history AS r
-            WHERE r.pgt_id = u.pgt_id AND r.refresh_xid = o.xid ORDER BY r.refresh_id DESC LIMIT 1) AS h ON true
-    WHERE t.frontier_version > 0 AND t.reinitialize_reason IS NULL AND d.source_type <> 'UNCAPTURED'
-        AND (d.frontier).snapshot IS NOT NULL
-        AND (o.xid IS NOT NULL OR NOT o.known);
+            WHERE r.pgt_id = u.pgt_id AND r.refresh_xid = o.xid ORDER BY r.refresh_id DESC LIMIT 1) AS h ON true;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.missing_changes() IS
