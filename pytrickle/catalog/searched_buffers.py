@@ -56,7 +56,7 @@ class SearchedBuffers:
                 self.found[each.buffer] = Found(min(rows, before.rows), max(read.pages, before.pages))
 
     def tidy(self, connection: psycopg.Connection, cleaned: bool) -> None:
-        """Vacuum those without an index in which little was found, or many if something was `cleaned` out of any.
+        """Vacuum those without an index in which little was found; all of them, if any buffer was `cleaned` just now.
 
         Give an index to those that stay large.
         """

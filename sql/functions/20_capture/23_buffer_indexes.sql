@@ -13,7 +13,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.buffer_index(regclass) IS
-    'The index by which a change buffer finds the changes of late transactions, or NULL.';
+    'The index of a change buffer on the transaction, or NULL.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.unindexed_buffers(buffers text[]) RETURNS SETOF text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -25,7 +25,7 @@ COMMENT ON FUNCTION pgtrickle_private.unindexed_buffers(text[]) IS
     'Those of some change buffers that have no index and belong to the caller.';
 
 -- Nobody can write while an index is made, which takes a tenth of what it took to write the rows. Where a transaction
--- has written to the buffer and is still open, that is left for a later time, rather than let others wait behind it.
+-- has written to the buffer and stays open, that is left for a later time: others would have to wait behind it.
 CREATE OR REPLACE FUNCTION pgtrickle_private.index_change_buffer(buffer text, pages bigint) RETURNS boolean
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET lock_timeout = '100ms'
