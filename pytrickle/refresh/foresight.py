@@ -12,7 +12,7 @@ from pytrickle.plan.difference import plan_difference
 from pytrickle.plan.placement import Way, delta_way
 from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead, RefreshPlan
 from pytrickle.plan.task import Task
-from pytrickle.refresh.choosing import known_way
+from pytrickle.refresh.choosing import changed_sources, known_way
 from pytrickle.refresh.kept_plans import too_many_untold
 from pytrickle.refresh.remembered import MOST_LEFT, Remembered
 from pytrickle.refresh.standing import is_again, standing_of
@@ -47,16 +47,21 @@ class Foresight:
             return None
         way = replace(way, reason=table.decision.explained(way.reason))
         if way.action is not Action.DIFFERENTIAL:
-            again = is_again(way, standing) and not (table.strict or self._fills(task))
+            again = is_again(way, standing) and not (table.strict or self._has_sequel(task))
             return self._whole(table, task, way.sized(known) if known else way) if again else None
         if task.delta_rows > FEW_CHANGES or (task.may_keep and not task.keeps):
             return None
         plan = delta().because(way.reason)
         return plan if task.delta_rows < too_many_untold(plan.few) else None
 
-    def _fills(self, task: Task) -> bool:
-        """Whether the groups within the query are to be filled after a whole refresh, which is not done at once."""
-        return task.may_keep and self.past.left_behind[task.shape.definition.pgt_id] + 1 >= MOST_LEFT
+    def _has_sequel(self, task: Task) -> bool:
+        """Whether something is to be done after a whole refresh, in its snapshot; that is not made at once.
+
+        The groups within the query are to be filled, or a delta that was given up is to be timed again.
+        """
+        pgt_id = task.shape.definition.pgt_id
+        fills = task.may_keep and self.past.left_behind[pgt_id] + 1 >= MOST_LEFT
+        return fills or self.past.is_due_again(pgt_id, changed_sources(task.ranges.values()), task.delta_rows)
 
     def _delta(self, task: Task) -> RefreshPlan:
         return self.templates.plan(task, delta_way(task.delta_rows))

@@ -1,7 +1,8 @@
 """A delta that was given up, timed after the whole refresh that was made instead: it may be the quicker way after all.
 
 A trial has a share of the time that the whole is expected to take, so as to delay a refresh by little. Once that is
-committed, nobody waits for what is timed.
+committed, nobody waits for what is timed. The trial may have met changes that are dear for once, such as those of a
+nation; so the delta is timed again, ever more seldom.
 """
 
 from dataclasses import replace
@@ -11,13 +12,19 @@ from time import monotonic
 from pytrickle.catalog.definition import PastRefresh
 from pytrickle.compute.postgres import read_directly
 from pytrickle.database import Snapshot, translate_errors
+from pytrickle.defects import defects_named
 from pytrickle.errors import PytrickleError
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import MARGIN
 from pytrickle.plan.cost import FIXED
+from pytrickle.plan.placement import delta_way
+from pytrickle.plan.planning import plan_differential
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.choosing import changed_sources
+from pytrickle.refresh.planner import Planner
 from pytrickle.refresh.remembered import SLOW, Remembered
+from pytrickle.refresh.standing import with_state
+from pytrickle.refresh.values import Computation
 
 
 def time_given_up(
@@ -27,7 +34,8 @@ def time_given_up(
 
     Remember how long the delta takes if that is clearly less.
     """
-    if plan.action is not Action.DIFFERENTIAL or plan.read is None or whole >= SLOW:
+    direct = plan.action is Action.DIFFERENTIAL and plan.read is not None and plan.placement.direct
+    if not direct or whole >= SLOW:
         return
     limited, began = replace(plan, most_seconds=whole / MARGIN), monotonic()
     try:
@@ -39,3 +47,20 @@ def time_given_up(
     if seconds * MARGIN <= whole:
         found = PastRefresh(False, plan.delta_rows, seconds)
         past.found_out(plan.shape.definition.pgt_id, found, changed_sources(plan.ranges))
+
+
+def time_again(planner: Planner, snapshot: Snapshot, computation: Computation) -> None:
+    """Time a delta like one that was given up, after a whole refresh of the same changes."""
+    plan, table = computation.plan, computation.table
+    shape = planner.known_shape(table.pgt_id)
+    if plan is None or shape is None or plan.action is not Action.FULL:
+        return
+    try:
+        with defects_named(f"planning {table.name}"), translate_errors(), snapshot.connection.transaction():
+            stands = with_state(snapshot.connection, table, shape)
+            task = planner.task(stands, shape, {each.relid: each for each in plan.ranges})
+            delta = plan_differential(task, delta_way(plan.delta_rows))
+    except PytrickleError as error:
+        getLogger(__name__).debug("A delta was not planned: %s", error)
+        return
+    time_given_up(planner.past, snapshot, delta, computation.settings, computation.measures.of_its_own())

@@ -136,7 +136,7 @@ class Planner:
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot_connection.transaction():
             shape, understanding = self._checked_shape(snapshot_connection, table)
             found = with_state(snapshot_connection, table, shape)
-            task = self._task(found, shape, ranges, means)
+            task = self.task(found, shape, ranges, means)
             standing = standing_of(found, task, may_give_up)
             analyzing = partial(self._analyze, snapshot, table, ranges)
             chosen = self._choose(snapshot_connection, table, task, standing, analyzing)
@@ -181,7 +181,7 @@ class Planner:
     @phase("plan")
     def foreseen(self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange]) -> RefreshPlan | None:
         """Plan a refresh without asking the database anything; None where it would have to be asked."""
-        return Foresight(self.past, self.templates).plan(table, self._task(table, shape, ranges))
+        return Foresight(self.past, self.templates).plan(table, self.task(table, shape, ranges))
 
     def _difference(
         self, snapshot_connection: psycopg.Connection, table: StreamTable, task: Task, way: Way
@@ -268,7 +268,7 @@ class Planner:
         self, table: StreamTable, shape: Analysis, ranges: dict[int, ChangeRange], reason: str
     ) -> RefreshPlan:
         """Plan the evaluation of the query as PostgreSQL would by itself."""
-        task = self._task(table, shape, ranges)
+        task = self.task(table, shape, ranges)
         return plan_full(task, self.query(task), Way(Action.FULL, reason))
 
     def query(self, task: Task) -> str:
@@ -278,7 +278,7 @@ class Planner:
         with server_probe(self.connection) as probe:
             return query_at(task.shape.definition, task.ranges, probe)
 
-    def _task(
+    def task(
         self, table: StreamTable, shape: Analysis, ranges: Mapping[int, ChangeRange], means: Means = Means.ALL
     ) -> Task:
         """Return what is to be done; the ranges may have been counted for an older shape."""

@@ -33,7 +33,8 @@ from pytrickle.errors import (
 from pytrickle.plan.append_mode import asks_for_closing
 from pytrickle.plan.limits import TOO_NARROW, Means
 from pytrickle.plan.refresh_plan import RefreshPlan
-from pytrickle.refresh.given_up import time_given_up
+from pytrickle.refresh.choosing import changed_sources
+from pytrickle.refresh.given_up import time_again, time_given_up
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.keeping import Keeper
 from pytrickle.refresh.planner import Planner
@@ -216,8 +217,11 @@ class Refresher:
         plan, table = computation.plan, computation.table
         assert plan is not None
         computation.planned()
+        due = self.planner.past.is_due_again(table.pgt_id, changed_sources(plan.ranges), plan.delta_rows)
         done = self._carried_out(computation, plan, snapshot)
         Keeper(self.connection, self.planner).keep(table, plan)
+        if due and snapshot.connection is not self.connection:
+            time_again(self.planner, snapshot, computation)
         return done
 
     def _carried_out(

@@ -93,6 +93,12 @@ class Remembered:
         past = PastRefresh(whole, delta_rows, GIVEN_UP * limit, limit=limit)
         self.given_up.setdefault(pgt_id, {})[changed, size_class(delta_rows)] = past
 
+    def is_due_again(self, pgt_id: int, changed: frozenset[int], delta_rows: int) -> bool:
+        """Whether a delta like this was given up, and the refresh under way is the 2nd, 4th, 8th ... since."""
+        given_up = (changed, size_class(delta_rows)) in self.given_up.get(pgt_id, {})
+        since = self.made_since[pgt_id] + 1
+        return given_up and since > 1 and since & (since - 1) == 0
+
     def found_out(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
         """Take note of what a differential refresh that was given up takes; the refresh made instead is newer."""
         self.given_up.get(pgt_id, {}).pop((changed, size_class(past.delta_rows)), None)

@@ -10,6 +10,8 @@ import pytest
 import pytrickle
 import pytrickle.compute.postgres
 import pytrickle.plan.placement
+import pytrickle.refresh.given_up
+import pytrickle.refresh.refresher
 from pytrickle.apply.measures import CHOOSE, Measures
 from pytrickle.database import settle
 from pytrickle.plan.apply_plan import Action
@@ -187,3 +189,29 @@ def test_a_delta_that_was_given_up_too_early_is_timed_beside_the_whole(
         assert client.verify("st").matches
     assert (whole.action, delta.action) == ("FULL", "DIFFERENTIAL")
     assert "a differential one more than 1 ms" in whole.reason and "more than" not in delta.reason
+
+
+def test_a_delta_that_was_given_up_is_timed_again_ever_more_seldom(
+    tables: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The changes of the trial may have been dear for once; a hundred refreshes the slower way would be many."""
+    timed: list[int] = []
+
+    def noting(past: remembered.Remembered, *given: object) -> None:
+        timed.append(past.made_since[1])
+
+    chosen = limiting(monkeypatch, DELTA, 0.001)
+    monkeypatch.setattr(pytrickle.refresh.given_up, "SLOW", 3_000.0)
+    with loaded(tables) as client:
+        with monkeypatch.context() as untimed:
+            untimed.setattr(pytrickle.refresh.given_up, "time_given_up", noting)
+            untimed.setattr(pytrickle.refresh.refresher, "time_given_up", noting)
+            for _ in range(15):
+                change(tables, 1000)
+                assert client.refresh("st").action == "FULL"
+        assert timed == [1, 2, 4, 8]
+        change(tables, 1000)
+        assert client.refresh("st").action == "FULL" and DELTA not in chosen[1:]
+        change(tables, 1000)
+        client.refresh("st")
+        assert DELTA in chosen[1:] and client.verify("st").matches
