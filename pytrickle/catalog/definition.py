@@ -24,7 +24,10 @@ class SourceColumn:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A relation that a defining query reads; `indexed` are the leading columns of its valid btree indexes."""
+    """A relation that a defining query reads.
+
+    `indexed` are the leading columns of its valid btree indexes, `unique` the columns of each unique one of them.
+    """
 
     relid: int
     schema: str
@@ -36,6 +39,7 @@ class Source:
     indexed: frozenset[str]
     pages: int = field(compare=False)
     estimated_rows: int = field(compare=False)
+    unique: frozenset[frozenset[str]] = frozenset()
 
     @property
     def captured(self) -> bool:

@@ -255,4 +255,5 @@ def _source(facts: dict[str, Any]) -> Source:
         frozenset(facts["indexed"]),
         facts["pages"],
         facts["rows"],
+        frozenset(map(frozenset, facts["unique"])),
     )

@@ -10,6 +10,7 @@ from pytrickle.plan.missing_index import buffers_suffice, missing_below, missing
 from pytrickle.plan.placement import Terms
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.kept_groups import KeptGroups
+from pytrickle.plan.postgres.old_lookups import folding
 from pytrickle.plan.postgres.semijoin import admissions
 from pytrickle.plan.task import Task
 
@@ -24,7 +25,8 @@ def least_length(task: Task) -> int:
     """Return how many characters the SQL of a delta has at least: each part of it joins all tables of a term."""
     rows = arrange(task.query.rows, task.ranges)
     terms = differentiate(rows, frozenset(relid for relid, known in task.ranges.items() if known.changed))
-    return LEAST_PER_TABLE * sum(least_parts(term, task.ranges) * len(scans(term)) for term in terms)
+    fold = folding(task.shape.definition, task.ranges)
+    return LEAST_PER_TABLE * sum(least_parts(term, task.ranges, fold) * len(scans(term)) for term in terms)
 
 
 def delta_compiler(

@@ -1,5 +1,6 @@
 """What keeps a delta from reaching a source by index lookups, and the statement that would help."""
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from pytrickle.catalog.definition import Definition, Source
@@ -20,10 +21,9 @@ from pytrickle.plan.algebra.relation import (
     operations,
     relids,
 )
+from pytrickle.plan.postgres.equated import equated_columns
 from pytrickle.plan.postgres.from_item import table_name
 from pytrickle.plan.sql.dialect import quote
-
-TEXTUAL = frozenset({"text", "varchar"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,37 +136,23 @@ def _unreached(block: Project, reached: set[str], definition: Definition) -> tup
     return tuple(_advice(scan, block, reached, definition) for scan in waiting)
 
 
+def _equated(scan: Scan, block: Project, reached: Container[str], definition: Definition) -> list[str]:
+    assert isinstance(block.input, Join)
+    return list(equated_columns(scan, block.input, reached, definition))
+
+
 def _is_table(leaf: Leaf) -> bool:
     return isinstance(leaf, Scan) and leaf.version is Version.CURRENT
 
 
-def _columns_joined(scan: Scan, block: Project, reached: set[str], definition: Definition) -> list[str]:
-    join = block.input
-    assert isinstance(join, Join)
-    # IS NOT DISTINCT FROM uses no index.
-    pairs = [each for predicate in join.predicates if (each := predicate.equality) and not each.null_safe]
-    sides = [(e.left, e.right, e) for e in pairs] + [(e.right, e.left, e) for e in pairs]
-    found = [(own[1], e) for own, other, e in sides if own[0] == scan.alias and other[0] in reached]
-    source = definition.source(scan.relid)
-    return [name for name, e in found if not e.as_text or is_textual(source, name)]
-
-
-def is_textual(source: Source, column: str) -> bool:
-    """Whether a cast of the column to text changes nothing, so that an index on it still serves."""
-    found = source.column(column)
-    return found is not None and found.base_type in TEXTUAL
-
-
 def _lookup(scan: Scan, block: Project, reached: set[str], definition: Definition) -> str:
     indexed = definition.source(scan.relid).indexed
-    return (
-        "indexed" if any(column in indexed for column in _columns_joined(scan, block, reached, definition)) else "none"
-    )
+    return "indexed" if any(column in indexed for column in _equated(scan, block, reached, definition)) else "none"
 
 
 def _advice(scan: Scan, block: Project, reached: set[str], definition: Definition) -> MissingIndex:
     source: Source = definition.source(scan.relid)
     everything = {leaf.alias for leaf in leaves(block)}
-    columns = _columns_joined(scan, block, reached, definition)
-    columns = columns or _columns_joined(scan, block, everything, definition)
+    columns = _equated(scan, block, reached, definition)
+    columns = columns or _equated(scan, block, everything, definition)
     return MissingIndex(table_name(source), columns[0] if columns else "")

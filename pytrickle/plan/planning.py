@@ -29,6 +29,7 @@ from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.merge_state import state_table
+from pytrickle.plan.postgres.old_lookups import folding
 from pytrickle.plan.postgres.recompute_groups import KEYS, keyed_query
 from pytrickle.plan.postgres.touched_keys import Touched
 from pytrickle.plan.reading import lossy_columns, reading
@@ -84,7 +85,7 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     query, shape, ranges = task.query, task.shape, task.ranges
     rows = arrange(query.rows, ranges)
     terms = differentiate(rows, frozenset(relid for relid, change_range in ranges.items() if change_range.changed))
-    parts = unfold_all(terms, ranges, task.kept.keys())
+    parts = unfold_all(terms, ranges, task.kept.keys(), fold=folding(shape.definition, ranges))
     compiler = delta_compiler(query, shape.definition, ranges, task.kept)
     delta = rows_of(compiler, parts, shape)
     allowed = task.limits.let_spark_join(task.delta_rows)

@@ -18,6 +18,7 @@ from pytrickle.plan.placement import Place, Way
 from pytrickle.plan.planning import plan_differential
 from pytrickle.plan.postgres.buffer import is_netted
 from pytrickle.plan.postgres.few_rows import literal
+from pytrickle.plan.postgres.old_lookups import take_back_few
 from pytrickle.plan.refresh_plan import KEPT_PLAN, FewRead, PostgresQuery, RefreshPlan
 from pytrickle.plan.task import Task
 
@@ -48,8 +49,8 @@ class OpenCut(Cut):
 
 
 class Kind(NamedTuple):
-    """Whether a source has an old and a new cut, whether there are changes between them and beyond, and whether those
-    that cancel each other are left out.
+    """Whether a source has an old and a new cut, whether there are changes between them and beyond, whether those that
+    cancel each other are left out, and whether the few of them are taken back by lookups.
     """
 
     relid: int
@@ -58,10 +59,12 @@ class Kind(NamedTuple):
     changed: bool
     future: bool
     netted: bool
+    few: bool
 
     def takes_in(self, other: "Kind") -> bool:
         """Whether a plan for this kind does for another one, which has no changes."""
-        return self.changed and not other.changed and self._replace(changed=False, netted=other.netted) == other
+        same = self._replace(changed=False, netted=other.netted, few=other.few) == other
+        return self.changed and not other.changed and same
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +90,9 @@ class Outline:
         counts = [change_range.past_rows for change_range in task.ranges.values()]
         classes = sorted({change_range.past_class for change_range in task.ranges.values()})
         ranks = {each: rank for rank, each in enumerate(classes)}
+        few = take_back_few(task.ranges.values())
         return cls(
-            tuple(_kind(change_range) for change_range in task.ranges.values()),
+            tuple(_kind(change_range, change_range.relid in few) for change_range in task.ranges.values()),
             tuple(ranks[change_range.past_class] for change_range in task.ranges.values()),
             sum(counts) <= FEW_ROWS,
             task.delta_rows <= task.limits.direct,
@@ -121,7 +125,7 @@ class Outline:
         return sum(mine.changed > kind.changed for mine, kind in zip(self.ranges, other.ranges, strict=True))
 
 
-def _kind(change_range: ChangeRange) -> Kind:
+def _kind(change_range: ChangeRange, few: bool) -> Kind:
     return Kind(
         change_range.relid,
         change_range.old is not None,
@@ -129,6 +133,7 @@ def _kind(change_range: ChangeRange) -> Kind:
         change_range.changed,
         bool(change_range.future_rows),
         is_netted(change_range),
+        few,
     )
 
 

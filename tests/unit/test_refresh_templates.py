@@ -31,7 +31,7 @@ def test_the_template_that_is_unused_for_the_longest_time_is_forgotten(monkeypat
 
 def test_one_template_serves_for_numbers_of_changes_that_vary() -> None:
     kept, made = OfOne(cast(Analysis, None)), []
-    kinds = tuple(Kind(relid, True, True, True, False, False) for relid in (1, 2))
+    kinds = tuple(Kind(relid, True, True, True, False, False, True) for relid in (1, 2))
 
     def use(few: bool, *counts: int) -> None:
         ranks = {count: rank for rank, count in enumerate(sorted(map(size_class, counts)))}
@@ -47,3 +47,10 @@ def test_one_template_serves_for_numbers_of_changes_that_vary() -> None:
     assert made == [(15, 17), (121, 15), (15, 17)]
     use(True, 500, 2)
     assert len(made) == 3
+
+
+def test_a_template_takes_in_changes_of_a_source_that_has_none() -> None:
+    mine = Kind(1, old=True, new=True, changed=True, future=False, netted=False, few=True)
+    none = mine._replace(changed=False, netted=True, few=False)
+    assert mine.takes_in(none) and not none.takes_in(mine)
+    assert not mine.takes_in(mine._replace(few=False)) and not mine.takes_in(none._replace(new=False))

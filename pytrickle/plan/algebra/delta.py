@@ -1,6 +1,6 @@
 """Delta rules: how the change of a relation follows from the changes of its sources."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -21,6 +21,13 @@ from pytrickle.plan.algebra.relation import (
 
 MAX_PARTS = 64
 Kept = Collection[Operation]
+# Tells which leaves of a join are read at the old state as they are.
+Folding = Callable[[Join], Collection[str]]
+
+
+def no_folding(join: Join) -> Collection[str]:
+    """Multiply everything out."""
+    return ()
 
 
 def at(node: Relation, version: Version) -> Relation:
@@ -98,7 +105,11 @@ def differentiate(node: Relation, changed: frozenset[int]) -> tuple[Relation, ..
 
 
 def unfold(
-    node: Relation, past: frozenset[int], future: frozenset[int], kept: Kept = frozenset()
+    node: Relation,
+    past: frozenset[int],
+    future: frozenset[int],
+    kept: Kept = frozenset(),
+    fold: Folding = no_folding,
 ) -> tuple[Relation, ...]:
     """OLD = CURRENT - PAST and NEW = CURRENT - FUTURE, multiplied out over joins.
 
@@ -119,11 +130,14 @@ def unfold(
         case Function():
             return (node,)
         case UnionAll(inputs=inputs):
-            return tuple(part for child in inputs for part in unfold(child, past, future, kept))
+            return tuple(part for child in inputs for part in unfold(child, past, future, kept, fold))
         case Project(input=child):
-            return tuple(replace(node, input=part) for part in unfold(child, past, future, kept))
+            return tuple(replace(node, input=part) for part in unfold(child, past, future, kept, fold))
         case Join(inputs=inputs):
-            unfolded = (unfold(child, past, future, kept) for child in inputs)
+            folded = fold(node)
+            unfolded = (
+                (child,) if _is_among(child, folded) else unfold(child, past, future, kept, fold) for child in inputs
+            )
             return tuple(replace(node, inputs=parts) for parts in product(*unfolded))
 
 
@@ -132,29 +146,30 @@ def unfold_all(
     ranges: Mapping[int, ChangeRange],
     kept: Kept = frozenset(),
     most: int = MAX_PARTS,
+    fold: Folding = no_folding,
 ) -> tuple[Relation, ...]:
     """Unfold relations over what the old and the new frontier leave out, each unless that makes too many parts."""
     past = frozenset(relid for relid, change_range in ranges.items() if change_range.past_rows)
     future = frozenset(relid for relid, change_range in ranges.items() if change_range.future_rows)
     result: list[Relation] = []
     for node in nodes:
-        parts = unfold(node, past, future, kept)
+        parts = unfold(node, past, future, kept, fold)
         result += parts if len(parts) <= most else [_current_where_possible(node, past, future)]
     return tuple(result)
 
 
-def least_parts(node: Relation, ranges: Mapping[int, ChangeRange]) -> int:
+def least_parts(node: Relation, ranges: Mapping[int, ChangeRange], fold: Folding = no_folding) -> int:
     """Count the parts that `unfold_all` makes of a relation, without making them; one where they would be too many.
 
     >>> join = Join((Scan("l", 1, (), Version.OLD), Scan("r", 2, (), Version.OLD), Scan("s", 1, (), Version.NEW)))
     >>> least_parts(join, {1: ChangeRange(1, None, None, 9), 2: ChangeRange(2, None, None)})
     2
     """
-    found = _least(node, ranges)
+    found = _least(node, ranges, fold)
     return found if found <= MAX_PARTS else 1
 
 
-def _least(node: Relation, ranges: Mapping[int, ChangeRange]) -> int:
+def _least(node: Relation, ranges: Mapping[int, ChangeRange], fold: Folding) -> int:
     match node:
         case Scan(version=Version.OLD, relid=relid):
             return 2 if ranges[relid].past_rows else 1
@@ -163,13 +178,18 @@ def _least(node: Relation, ranges: Mapping[int, ChangeRange]) -> int:
         case Derived(version=Version.OLD, operation=operation):
             return 2 if any(ranges[relid].past_rows for relid in relids(operation.input)) else 1
         case Join(inputs=inputs):
-            return prod(_least(child, ranges) for child in inputs)
+            folded = fold(node)
+            return prod(_least(child, ranges, fold) for child in inputs if not _is_among(child, folded))
         case UnionAll(inputs=inputs):
-            return sum(_least(child, ranges) for child in inputs)
+            return sum(_least(child, ranges, fold) for child in inputs)
         case Project(input=child):
-            return _least(child, ranges)
+            return _least(child, ranges, fold)
         case _:
             return 1
+
+
+def _is_among(node: Relation, folded: Collection[str]) -> bool:
+    return isinstance(node, Scan) and node.alias in folded
 
 
 def blocks_of(node: Relation) -> tuple[Project, ...]:

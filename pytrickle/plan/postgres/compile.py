@@ -19,13 +19,14 @@ from pytrickle.plan.algebra.relation import (
     UnionAll,
     Version,
 )
-from pytrickle.plan.postgres.buffer import changes_name, corrected, netted_changes, netted_columns
+from pytrickle.plan.postgres.buffer import corrected
 from pytrickle.plan.postgres.consolidate import WEIGHT, before, consolidate, consolidate_at_once, new_less_old
 from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.from_item import function_item, table_name
-from pytrickle.plan.postgres.in_place import entered, open_changes, read_as, with_list
+from pytrickle.plan.postgres.in_place import changes_entry, open_changes, with_list
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
 from pytrickle.plan.postgres.kept_groups import KeptGroups
+from pytrickle.plan.postgres.old_lookups import Lookups, folding, old_lookups, without
 from pytrickle.plan.postgres.one_match import finds_one
 from pytrickle.plan.postgres.semijoin import Semijoin, admit
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
@@ -102,25 +103,31 @@ class Compiler:
         changes = self.delta(compared.leaf) if compared else ""
         totals = {compared.leaf.alias: compared.total(changes)} if compared else {}
         text = "SELECT " + ", ".join([*items, f"{weight(join, totals)} AS {WEIGHT}"])
-        if texts := self._from_items(replace(block, input=rest), bound, touched, compared):
+        lookups = old_lookups(rest, self.definition)
+        if texts := self._from_items(replace(block, input=rest), bound, touched, compared, lookups):
             text += "\nFROM " + ", ".join(texts)
-        tests = [*conditions(rest, self.ranges), *([compared.test(changes)] if compared else [])]
+        tests = [*conditions(without(rest, lookups), self.ranges), *([compared.test(changes)] if compared else [])]
         return f"{text}\nWHERE {' AND '.join(f'({test})' for test in tests)}" if tests else text
 
     def _from_items(
-        self, block: Project, bound: frozenset[str], touched: Touched | None, compared: Compared | None
+        self,
+        block: Project,
+        bound: frozenset[str],
+        touched: Touched | None,
+        compared: Compared | None,
+        lookups: Lookups,
     ) -> list[str]:
         assert isinstance(block.input, Join)
         known = frozenset({ALIAS}) if touched else frozenset()
-        ordered = ordered_leaves(block.input, known)
+        ordered = ordered_leaves(block.input, known, lookups)
         reach = Reach.of(block, ordered, bound, known | (compared.beside if compared else frozenset()))
         texts = [touched.item] if touched else []
         for leaf in ordered:
-            texts.append(self._from_item(leaf, reach))
+            texts.append(self._from_item(leaf, reach, lookups))
             reach.take(leaf)
         return texts
 
-    def _from_item(self, leaf: Leaf, reach: Reach) -> str:
+    def _from_item(self, leaf: Leaf, reach: Reach, lookups: Lookups) -> str:
         alias = quote(leaf.alias)
         match leaf:
             case Function():
@@ -128,7 +135,7 @@ class Compiler:
             case Scan(version=version) if version in BUFFERED or version is Version.CURRENT:
                 return self._from_scan(leaf)
             case Scan():
-                return fenced(self._corrected(leaf), leaf, reach.links(leaf))
+                return fenced(self._corrected(leaf), leaf, lookups.get(leaf.alias) or reach.links(leaf))
             case Derived(version=Version.DELTA):
                 return f"{self.delta(leaf)} AS {alias}"
             case Derived(operation=operation) if operation in self.kept:
@@ -178,14 +185,8 @@ class Compiler:
         return fenced(self.state(operation, version, frozenset()), leaf, [])
 
     def _changes(self, version: Version, scan: Scan) -> str:
-        source, change_range = self.definition.source(scan.relid), self.ranges[scan.relid]
-        read = read_as(version, change_range)
-        columns = netted_columns(source, read, change_range, scan.columns)
-        text, name = netted_changes(source, read, change_range, columns), changes_name(read, scan.relid)
-        if columns != source.used:
-            return entered(self.entries, text, name)
-        self.entries.setdefault(name, text)
-        return name
+        source = self.definition.source(scan.relid)
+        return changes_entry(self.entries, source, version, self.ranges[scan.relid], scan.columns)
 
     def _corrected(self, scan: Scan) -> str:
         """OLD = CURRENT - PAST and NEW = CURRENT - FUTURE, as one subquery."""
@@ -279,8 +280,8 @@ class Compiler:
 
     def _input_delta(self, operation: Operation) -> str:
         changed = frozenset(relid for relid, change_range in self.ranges.items() if change_range.changed)
-        rows = arrange(operation.input, self.ranges)
-        parts = unfold_all(differentiate(rows, changed), self.ranges, self.kept.keys())
+        terms = differentiate(arrange(operation.input, self.ranges), changed)
+        parts = unfold_all(terms, self.ranges, self.kept.keys(), fold=folding(self.definition, self.ranges))
         if not parts:
             layout = compile_rows(at(operation.input, Version.CURRENT), self.definition)
             return NO_ROWS.format(layout=layout)

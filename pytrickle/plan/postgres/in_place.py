@@ -6,9 +6,9 @@ An entry is computed once, by one process, before anything reads it. For many ch
 import re
 from collections.abc import Mapping
 
-from pytrickle.catalog.definition import ChangeRange
+from pytrickle.catalog.definition import ChangeRange, Source
 from pytrickle.plan.algebra.relation import Join, Predicate, Scan, Version, leaves
-from pytrickle.plan.postgres.buffer import changes_name
+from pytrickle.plan.postgres.buffer import changes_name, netted_changes, netted_columns
 from pytrickle.plan.sql.dialect import parse_query
 from pytrickle.plan.sql.fallible import may_fail
 
@@ -35,6 +35,19 @@ def entered(entries: dict[str, str], text: str, name: str) -> str:
     found = next((known for known, each in entries.items() if each == text), f"{name}_{len(entries)}")
     entries[found] = text
     return found
+
+
+def changes_entry(
+    entries: dict[str, str], source: Source, version: Version, change_range: ChangeRange, read: tuple[str, ...]
+) -> str:
+    """Add the changes of a source, of which some columns are read, to a WITH list; return the name of the entry."""
+    version = read_as(version, change_range)
+    columns = netted_columns(source, version, change_range, read)
+    text, name = netted_changes(source, version, change_range, columns), changes_name(version, source.relid)
+    if columns != source.used:
+        return entered(entries, text, name)
+    entries.setdefault(name, text)
+    return name
 
 
 def read_as(version: Version, change_range: ChangeRange) -> Version:

@@ -1,6 +1,6 @@
 """The order in which a compiled join reads its leaves, and what of it changes or keys lead to."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from pytrickle.catalog.definition import ChangeRange
@@ -35,6 +35,7 @@ class Reach:
     join: Join
     bound: frozenset[Column]
     aliases: set[str]
+    tables: list[Scan]
 
     @classmethod
     def of(cls, block: Project, ordered: list[Leaf], names: frozenset[str], known: frozenset[str]) -> "Reach":
@@ -45,10 +46,14 @@ class Reach:
         start = {leaf.alias for leaf in ordered if has_weight(leaf) and stands_alone(leaf)}
         tables = [leaf for leaf in ordered if isinstance(leaf, Scan) and leaf.version is Version.CURRENT]
         start |= known | {leaf.alias for leaf in tables if leaf.alias in asked}
-        self = cls(block.input, frozenset(expr.column for expr in exprs if expr.column), start)
-        while step := {leaf.alias for leaf in tables if leaf.alias not in self.aliases and self.links(leaf)}:
-            self.aliases |= step
+        self = cls(block.input, frozenset(expr.column for expr in exprs if expr.column), start, tables)
+        self._go_on()
         return self
+
+    def _go_on(self) -> None:
+        """Go from what is reached to the tables that it leads to."""
+        while step := {leaf.alias for leaf in self.tables if leaf.alias not in self.aliases and self.links(leaf)}:
+            self.aliases |= step
 
     def links(self, leaf: Leaf) -> list[Predicate]:
         """List the conditions between a leaf and what is reached."""
@@ -66,9 +71,11 @@ class Reach:
         return [each for each in self.links(leaf) if _equates_column(each, leaf)]
 
     def take(self, leaf: Leaf) -> None:
-        """A leaf that is linked to what is reached is reached from then on."""
+        """A leaf that is linked to what is reached is reached from then on, and what a table leads to."""
         if self.links(leaf):
             self.aliases.add(leaf.alias)
+            if isinstance(leaf, Scan):
+                self._go_on()
 
     def is_bound(self, leaf: Derived) -> frozenset[str]:
         """Return the entries of a derived leaf that bound columns show."""
@@ -96,7 +103,7 @@ def _equates_column(predicate: Predicate, leaf: Derived) -> bool:
     return predicate.fixed is not None and predicate.fixed[0] == leaf.alias
 
 
-def fenced(text: str, leaf: Leaf, conditions: list[Predicate], one: bool = False) -> str:
+def fenced(text: str, leaf: Leaf, conditions: Collection[Predicate], one: bool = False) -> str:
     """Ask a subquery for what joins a row to its left; PostgreSQL takes the conditions down to where indexes are.
 
     Those that hold a subquery are left to the join: within, PostgreSQL may keep what it computed for the row before.
@@ -110,14 +117,16 @@ def fenced(text: str, leaf: Leaf, conditions: list[Predicate], one: bool = False
     return ASKED.format(text=text, alias=alias, conditions=tests, fence="LIMIT 1" if one else "OFFSET 0")
 
 
-def ordered_leaves(join: Join, first: frozenset[str] = frozenset()) -> list[Leaf]:
+def ordered_leaves(join: Join, first: frozenset[str] = frozenset(), then: Collection[str] = ()) -> list[Leaf]:
     """Order the leaves so that what is computed for a row comes after what it is computed from: changes first.
 
-    `first` are aliases that stand before all leaves.
+    `first` are aliases that stand before all leaves; those of `then` follow what is read as it is.
     """
     ready = [leaf for leaf in leaves(join) if stands_alone(leaf)]
     ready.sort(key=lambda leaf: not has_weight(leaf))
-    waiting = [leaf for leaf in leaves(join) if not stands_alone(leaf)]
+    named = {leaf.alias: leaf for leaf in leaves(join)}
+    ready += [named[alias] for alias in then]
+    waiting = [leaf for leaf in leaves(join) if not stands_alone(leaf) and leaf.alias not in then]
     while waiting:
         known = {leaf.alias for leaf in ready} | first
         possible = [leaf for leaf in waiting if not isinstance(leaf, Function) or leaf.tables <= known]

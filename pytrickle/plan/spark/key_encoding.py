@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import Derived, Equality, Expr, Function, Leaf, Operation, Project, Scan, leaves
-from pytrickle.plan.missing_index import TEXTUAL
 from pytrickle.plan.postgres.aggregate import INTEGERS
+from pytrickle.plan.postgres.equated import TEXTUAL
 from pytrickle.plan.sql.types import base_of
 
 INTEGER = frozenset({"int2", "int4", "int8"})

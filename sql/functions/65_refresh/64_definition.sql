@@ -76,6 +76,17 @@ BEGIN
                     JOIN pg_am AS m ON m.oid = x.relam AND m.amname = 'btree'
                     JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
                 WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL
+            ),
+            'unique', (
+                SELECT coalesce(jsonb_agg(u.names), '[]')
+                FROM pg_index AS i
+                    JOIN pg_class AS x ON x.oid = i.indexrelid
+                    JOIN pg_am AS m ON m.oid = x.relam AND m.amname = 'btree'
+                    CROSS JOIN LATERAL (
+                        SELECT jsonb_agg(a.attname) AS names FROM pg_attribute AS a
+                        WHERE a.attrelid = i.indrelid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
+                        HAVING count(*) = i.indnkeyatts) AS u
+                WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL AND i.indisunique
             )
         )
         FROM pg_class AS c
@@ -85,7 +96,7 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.source_facts(regclass, xid8) IS
     'Name, columns (name, full type, base type, whether equality is bytewise, whether it may be NULL now or could when '
-    'p_oldest was running), size and indexed leading columns of a source.';
+    'p_oldest was running), size, indexed leading columns and unique keys of a source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.planner_facts(p_pgt_id bigint)
 RETURNS jsonb
