@@ -1,4 +1,4 @@
-"""Labels that are renamed, added or dropped: of enums, of columns of composite types, of tables read as whole rows."""
+"""Labels that are renamed, added or dropped: of enums, and of the columns of rows, of composite types or tables."""
 
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
@@ -11,12 +11,13 @@ TABLES = """
     CREATE TYPE note AS (mood mood, n int);
     CREATE DOMAIN spirit AS mood;
     CREATE TYPE spread AS RANGE (subtype = mood);
+    CREATE TABLE place (town text, n int);
     CREATE FUNCTION spoken(mood) RETURNS text LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1 || ''!''; END';
     CREATE TABLE days (id int PRIMARY KEY, kind int, mood mood, moods mood[], note note, spirit spirit,
-        spread spread);
+        spread spread, place place);
     INSERT INTO days
         SELECT n, n % 3, (enum_range(NULL::mood))[1 + n % 3], '{low,fair}', ROW('low'::mood, n)::note, 'low',
-            spread('low', 'high')
+            spread('low', 'high'), ROW(n::text, n / 2)::place
         FROM generate_series(1, 9) AS n"""
 SHOWN = {
     "text": "SELECT id, mood::text AS t FROM days",
@@ -36,6 +37,14 @@ SHOWN = {
     "whole": "SELECT id, days::text AS t FROM days",
     "whole_json": "SELECT id, to_jsonb(days) AS t FROM days",
     "whole_null": "SELECT id, days IS NOT NULL AS t FROM days",
+    "xml": "SELECT id, xmlforest(mood)::text AS t FROM days",
+    "table_row": "SELECT id, to_jsonb(place) AS t FROM days",
+    "row_of_nothing": "SELECT id, to_jsonb(jsonb_populate_record(NULL::place, '{\"n\": 1}')) AS t FROM days",
+    "row_null": "SELECT id, note IS NOT NULL AS t FROM days",
+    "row_itself": "SELECT id, note, place FROM days",
+    "row_grouped": "SELECT note, count(*) AS n FROM days GROUP BY note",
+    "row_distinct": "SELECT DISTINCT place FROM days",
+    "rows_compared": "SELECT a.id, b.id AS other FROM days AS a JOIN days AS b ON a.place = b.place",
 }
 ITSELF = {
     "plain": "SELECT id, mood, moods, spirit FROM days",
@@ -50,6 +59,9 @@ ALTERATIONS = (
     "ALTER TABLE days ADD COLUMN extra int DEFAULT 4",
     "ALTER TABLE days ADD COLUMN remark text",
     "ALTER TABLE days DROP COLUMN extra",
+    "ALTER TABLE place RENAME COLUMN n TO number",
+    "ALTER TABLE place ADD COLUMN remark text; ALTER TYPE note ADD ATTRIBUTE remark text",
+    "ALTER TABLE place DROP COLUMN town; ALTER TYPE note DROP ATTRIBUTE mood",
 )
 CHANGES = "UPDATE days SET kind = kind + 1, mood = 'fair' WHERE id = {0}; DELETE FROM days WHERE id = {0} + 5"
 

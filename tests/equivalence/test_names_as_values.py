@@ -20,11 +20,15 @@ QUERIES = {
     "definition": "SELECT id, pg_get_viewdef('heavy') AS d FROM seen",
     "relation": "SELECT id, pg_get_viewdef(r.oid) AS d FROM seen, pg_class AS r WHERE relname = 'heavy'",
     "itself": "SELECT id, relid, owned, pg_typeof(owned) AS kind, relid::text AS t FROM seen",
+    "whole row": "SELECT id, to_jsonb(seen) AS t FROM seen",
+    "xml": "SELECT id, xmlforest(relid)::text AS t FROM seen",
     "text": "SELECT id, relid::text AS t FROM seen",
     "texts": "SELECT id, owned::text[] AS t FROM seen",
     "format": "SELECT id, format('%s', relid) AS t FROM seen",
     "json": "SELECT json_agg(relid ORDER BY id) AS t FROM seen",
     "joined": "SELECT relid || '!' AS t FROM seen",
+    "schema": "SELECT id, relid::oid::regnamespace::text AS t FROM seen",
+    "role": "SELECT id, relid::oid::regrole::text AS t FROM seen",
     "privilege": "SELECT id, has_table_privilege(current_user, 'heavy', 'SELECT') AS t FROM seen",
 }
 

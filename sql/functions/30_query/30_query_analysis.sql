@@ -185,13 +185,14 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.query_functions(regclass) IS
     'Functions a view calls, itself or through other views: operators, aggregates and defaults of arguments included.';
 
--- A cast through text is written as such, and a function that takes any type may write its values.
+-- Casts through text and the constructors of XML and JSON are written as such, and a function that takes any type may
+-- write its values.
 CREATE OR REPLACE FUNCTION pgtrickle_private.writes_values(tree text) RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET standard_conforming_strings = on
 AS $$
 BEGIN
-    RETURN tree LIKE '%{COERCEVIAIO %' OR EXISTS (
+    RETURN tree ~ '\{(COERCEVIAIO|XMLEXPR|JSONCONSTRUCTOREXPR) ' OR EXISTS (
         SELECT FROM regexp_matches(tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS n
             JOIN pg_proc AS p ON p.oid = n[1]::oid
         WHERE p.proname <> 'count'
@@ -200,34 +201,56 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.writes_values(text) IS
-    'Whether the tree of a query may turn values of any type into text or JSON.';
+    'Whether the tree of a query may turn values of any type into text, XML or JSON.';
 
--- What a function of users writes, nobody knows.
+CREATE OR REPLACE FUNCTION pgtrickle_private.parts_of_types(types oid[]) RETURNS SETOF oid
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN QUERY
+    WITH RECURSIVE held(id) AS (
+        SELECT unnest(types)
+        UNION
+        SELECT p.part FROM held AS h JOIN pg_type AS y ON y.oid = h.id CROSS JOIN LATERAL (
+            SELECT unnest(ARRAY[y.typelem, y.typbasetype])
+            UNION ALL SELECT a.atttypid FROM pg_attribute AS a
+                WHERE a.attrelid = y.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+            UNION ALL SELECT r.rngsubtype FROM pg_range AS r WHERE y.oid IN (r.rngtypid, r.rngmultitypid)
+        ) AS p(part))
+    SELECT id FROM held WHERE id <> 0;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.parts_of_types(oid[]) IS
+    'Some types and those that they are made of, at any depth: of arrays, domains, rows and ranges.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.types_within(tree text) RETURNS SETOF oid
+    LANGUAGE plpgsql STABLE ROWS 10 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
+AS $$
+BEGIN
+    RETURN QUERY SELECT parts_of_types(ARRAY(
+        SELECT DISTINCT m[1]::oid FROM regexp_matches(tree, ':\w*type(?:id)? (\d+)', 'g') AS m));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.types_within(text) IS
+    'Types of the expressions in the tree of a query, and those that they are made of.';
+
+-- What a function of users writes, nobody knows. Whether rows are equal, or NULL, depends on their columns, too.
 CREATE OR REPLACE FUNCTION pgtrickle_private.labels_shown(view regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+DECLARE
+    writes CONSTANT boolean := EXISTS (SELECT FROM query_trees(view) AS t
+                                       WHERE t.tree LIKE '%{FIELDSELECT %' OR writes_values(t.tree))
+        OR EXISTS (SELECT FROM relations_named(view) AS r WHERE r.whole_row)
+        OR EXISTS (SELECT FROM functions_below(view))
+        OR EXISTS (SELECT FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f
+                   WHERE p.proname IN ('enum_first', 'enum_last', 'enum_range'));
 BEGIN
-    IF NOT EXISTS (SELECT FROM query_trees(view) AS t
-                   WHERE t.tree LIKE '%{FIELDSELECT %' OR writes_values(t.tree))
-        AND NOT EXISTS (SELECT FROM relations_named(view) AS r WHERE r.whole_row)
-        AND NOT EXISTS (SELECT FROM functions_below(view))
-        AND NOT EXISTS (SELECT FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f
-                        WHERE p.proname IN ('enum_first', 'enum_last', 'enum_range')) THEN
-        RETURN NULL;
-    END IF;
     RETURN (
-        WITH RECURSIVE held(id) AS (
-            SELECT types_used(view)
-            UNION
-            SELECT p.part FROM held AS h JOIN pg_type AS y ON y.oid = h.id CROSS JOIN LATERAL (
-                SELECT unnest(ARRAY[y.typelem, y.typbasetype])
-                UNION ALL SELECT a.atttypid FROM pg_attribute AS a
-                    WHERE a.attrelid = y.typrelid AND a.attnum > 0 AND NOT a.attisdropped
-                UNION ALL SELECT r.rngsubtype FROM pg_range AS r WHERE y.oid IN (r.rngtypid, r.rngmultitypid)
-            ) AS p(part))
         SELECT string_agg(md5(l.label), ',' ORDER BY l.kind, l.id, l.place)
-        FROM held AS h CROSS JOIN LATERAL (
-            SELECT 'enum', e.oid, 0, e.enumlabel::text FROM pg_enum AS e WHERE e.enumtypid = h.id
+        FROM (SELECT DISTINCT types_within(t.tree) FROM query_trees(view) AS t) AS h(id) CROSS JOIN LATERAL (
+            SELECT 'enum', e.oid, 0, e.enumlabel::text FROM pg_enum AS e WHERE e.enumtypid = h.id AND writes
             UNION ALL SELECT 'row', a.attrelid, a.attnum, a.attname::text
                 FROM pg_type AS y JOIN pg_attribute AS a ON a.attrelid = y.typrelid AND a.attnum > 0
                 WHERE y.oid = h.id
@@ -235,26 +258,22 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.labels_shown(regclass) IS
-    'The labels of enums, and of the columns of rows, of which a view may turn values into text or JSON, or names a '
-    'column; or NULL.';
+    'The columns of rows that a view handles as values, and the labels of enums of which it may turn values into text, '
+    'XML or JSON; or NULL.';
 
 -- How a regclass looks as text depends on the search_path, and on what is renamed.
 CREATE OR REPLACE FUNCTION pgtrickle_private.names_shown(view regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-        SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN (
-        SELECT format('the text of a value of type %s, which names something as the search_path finds it',
-            m[1]::oid::regtype)
-        FROM query_trees(view) AS t
-        CROSS JOIN LATERAL regexp_matches(t.tree,
-            ':\w*type(?:id)? (24|2202|2203|2204|2205|2206|3734|3769|4191|'
-            '1008|2207|2208|2209|2210|2211|3735|3770|4192)\M',
-            'g') AS m
-        WHERE writes_values(t.tree)
+        SELECT format('the text of a value of type %s, which names something as it is called, and found, at the time',
+            w::regtype)
+        FROM query_trees(view) AS t CROSS JOIN LATERAL types_within(t.tree) AS w
+        WHERE w IN (24, 2202, 2203, 2204, 2205, 2206, 3734, 3769, 4089, 4096, 4191) AND writes_values(t.tree)
         ORDER BY 1 LIMIT 1);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.names_shown(regclass) IS
-    'Why a view may show how something is named, or NULL: it turns an identifier such as a regclass into text.';
+    'Why a view may show how something is named, or NULL: it turns an identifier such as a regclass into text, be it a '
+    'part of another value.';

@@ -1,6 +1,31 @@
 -- A defining query may get another meaning: it is altered, or views and functions below it are replaced behind our
 -- back, which is taken in before anything is refreshed.
 
+-- Of rows that became equal one is left only once the stream table is computed anew, which makes a unique index again.
+CREATE OR REPLACE FUNCTION pgtrickle_private.renew_indexes_of_rows(p_pgt_id bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    found record;
+BEGIN
+    FOR found IN
+        SELECT i.indexrelid::regclass AS name, i.indisunique AS is_unique
+        FROM pgt_stream_tables AS t JOIN pg_index AS i ON i.indrelid = t.pgt_relid
+            JOIN pg_class AS c ON c.oid = i.indexrelid
+        WHERE t.pgt_id = p_pgt_id AND c.relname IN (format('pgt_key_%s', p_pgt_id), format('pgt_row_%s', p_pgt_id))
+            AND EXISTS (
+                SELECT FROM parts_of_types(ARRAY(
+                    SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = t.pgt_relid AND a.attnum > 0)) AS p(id)
+                JOIN pg_type AS y ON y.oid = p.id WHERE y.typrelid <> 0)
+    LOOP
+        EXECUTE format(CASE WHEN found.is_unique THEN 'DROP INDEX %s' ELSE 'REINDEX INDEX %s' END, found.name);
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.renew_indexes_of_rows(bigint) IS
+    'Renews the indexes of a stream table that has rows among its values, which compare by the columns that they have '
+    'now.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.adopt_definition(p_pgt_id bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -30,6 +55,7 @@ BEGIN
     PERFORM number_cycles();
     PERFORM record_full_reason(p_pgt_id);
     PERFORM check_hold_back();
+    PERFORM renew_indexes_of_rows(p_pgt_id);
     PERFORM mark_reinitialize(p_pgt_id,
         'a view or function that it uses was replaced, a label that it shows has changed, or a source can be captured '
         'now');
