@@ -43,6 +43,15 @@ SELECT md5(concat_ws('|',
      FROM pg_type AS t LEFT JOIN pg_enum AS e ON e.enumtypid IN (t.oid, t.typelem, t.typbasetype)
      WHERE t.oid IN (SELECT a.atttypid FROM relations AS r JOIN pg_attribute AS a ON a.attrelid = r.relid
                      WHERE a.attnum > 0 AND a.atttypid >= 16384)),
+    (SELECT string_agg(concat_ws(' ', d.refobjid, t.xmin, o.xmin), ',' ORDER BY d.refobjid)
+     FROM views JOIN pg_rewrite AS w ON w.ev_class = views.relid
+         JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+         LEFT JOIN pg_type AS t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
+         LEFT JOIN pg_operator AS o ON d.refclassid = 'pg_operator'::regclass AND o.oid = d.refobjid
+     WHERE d.refclassid IN ('pg_type'::regclass, 'pg_operator'::regclass)),
+    (SELECT string_agg(concat_ws(' ', oid, xmin), ',' ORDER BY oid) FROM pg_collation WHERE oid >= 16384),
+    (SELECT string_agg(concat_ws(' ', oid, nspname), ',' ORDER BY oid) FROM pg_namespace
+     WHERE oid >= 16384 AND NOT starts_with(nspname::text, 'pg_')),
     (SELECT string_agg(oid::text, ',' ORDER BY oid) FROM pg_extension
      WHERE extnamespace = 'pgtrickle_state'::regnamespace),
     (SELECT full_reason FROM stream_table), (SELECT view_stamp FROM stream_table)))

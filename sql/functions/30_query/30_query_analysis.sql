@@ -192,7 +192,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.writes_values(tree text) RETURNS bo
         SET standard_conforming_strings = on
 AS $$
 BEGIN
-    RETURN tree ~ '\{(COERCEVIAIO|XMLEXPR|JSONCONSTRUCTOREXPR) ' OR EXISTS (
+    RETURN tree ~ '\{(COERCEVIAIO|XMLEXPR|JSONCONSTRUCTOREXPR|JSONEXPR) ' OR EXISTS (
         SELECT FROM regexp_matches(tree, ':(?:funcid|opfuncid|aggfnoid|winfnoid) (\d+)', 'g') AS n
             JOIN pg_proc AS p ON p.oid = n[1]::oid
         WHERE p.proname <> 'count'

@@ -2,8 +2,11 @@
 -- one: these are refused where that shows in the text, and else read as a whole by their view.
 
 -- Keys belong to the output columns that they were written for, but only their expressions are printed; the columns of
--- a join's alias are printed without the names that its whole rows give them.
-CREATE OR REPLACE FUNCTION pgtrickle_private.unprinted_parts(view regclass, OUT keys bigint, OUT names text)
+-- a join's alias are printed without the names that its whole rows give them. And a row that got another column since
+-- takes the name of what stands beside it, such as that of the ordinality.
+DROP FUNCTION IF EXISTS pgtrickle_private.unprinted_parts(regclass);
+CREATE OR REPLACE FUNCTION pgtrickle_private.unprinted_parts(
+        view regclass, OUT keys bigint, OUT names text, OUT widths text)
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET standard_conforming_strings = on
 AS $$
@@ -12,12 +15,17 @@ AS $$
         CASE WHEN tree ~ ':varattno 0 :vartype 2249 |:row_format 2 ' THEN (
             SELECT string_agg(m.part[1], ' ' ORDER BY m.place)
             FROM regexp_matches(tree, '(?::eref \{ALIAS :aliasname \S+|:row_format 2) :colnames \(([^)]*)\)', 'g')
-                WITH ORDINALITY AS m(part, place)) END
+                WITH ORDINALITY AS m(part, place)) END,
+        CASE WHEN tree LIKE '%:funcordinality true%'
+                OR regexp_count(tree, '\{RANGETBLFUNCTION ') > regexp_count(tree, ':rtekind 3 ') THEN (
+            SELECT string_agg(m.part[1], ' ' ORDER BY m.place)
+            FROM regexp_matches(tree, ':funccolcount (\d+)', 'g') WITH ORDINALITY AS m(part, place)) END
     FROM (SELECT ev_action::text AS tree FROM pg_rewrite WHERE ev_class = view) AS r
 $$;
 COMMENT ON FUNCTION pgtrickle_private.unprinted_parts(regclass) IS
-    'What the text of a view does not show: the number of its sort and group clauses if it has grouping sets, and the '
-    'names of the columns of its whole rows.';
+    'What the text of a view does not show: the number of its sort and group clauses if it has grouping sets, the '
+    'names of the columns of its whole rows, and how many columns its functions return if something stands beside '
+    'them.';
 
 DROP FUNCTION IF EXISTS pgtrickle_private.read_back(text, text);
 CREATE OR REPLACE FUNCTION pgtrickle_private.read_back(query text, view_name text) RETURNS text
@@ -47,7 +55,9 @@ AS $$
     SELECT CASE
         WHEN o.keys <> a.keys
             THEN 'GROUPING SETS, ROLLUP or CUBE that tell apart output columns which are the same expression'
-        WHEN o.names IS DISTINCT FROM a.names THEN 'whole rows whose columns PostgreSQL prints under other names' END
+        WHEN o.names IS DISTINCT FROM a.names THEN 'whole rows whose columns PostgreSQL prints under other names'
+        WHEN o.widths IS DISTINCT FROM a.widths
+            THEN 'a function that returns rows with more columns than at creation' END
     FROM unprinted_parts(view) AS o, unprinted_parts(again) AS a
 $$;
 COMMENT ON FUNCTION pgtrickle_private.unprinted_difference(regclass, regclass) IS
