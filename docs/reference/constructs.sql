@@ -120,6 +120,8 @@ SELECT id FROM customers WHERE EXISTS (SELECT FROM returns WHERE amount > 100);
 SELECT id FROM customers WHERE id IN (SELECT customer FROM orders);
 -- IN, correlated
 SELECT id FROM customers c WHERE name IN (SELECT note FROM orders o WHERE o.customer = c.id);
+-- IN, correlated, of DISTINCT
+SELECT id FROM customers c WHERE name IN (SELECT DISTINCT note FROM orders o WHERE o.customer < c.id);
 -- IN, several columns
 SELECT id FROM orders WHERE (customer, amount) IN (SELECT customer, amount FROM returns);
 -- NOT IN, with NULLs
@@ -320,6 +322,8 @@ SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY customer ORDER BY amo
 -- ## Functions and LATERAL
 -- LATERAL subquery
 SELECT c.id, l.amount FROM customers c, LATERAL (SELECT amount FROM orders o WHERE o.customer = c.id) l;
+-- LATERAL with DISTINCT
+SELECT c.id, l.note FROM customers c CROSS JOIN LATERAL (SELECT DISTINCT note FROM orders o WHERE o.customer = c.id) l;
 -- LATERAL with LIMIT of equal rows
 SELECT c.id, l.name FROM customers c CROSS JOIN LATERAL (SELECT c.name FROM orders o WHERE o.customer = c.id LIMIT 1) l;
 -- LATERAL with LIMIT

@@ -33,6 +33,11 @@ class Decorrelated:
     guards: tuple[exp.Expr, ...]
     null_safe: bool = False
 
+    @property
+    def inner(self) -> tuple[exp.Expr, ...]:
+        """The inner expressions, which become keys."""
+        return tuple(inner for _, inner in self.pairs)
+
     def ties(self, alias: str, first: int = 0) -> tuple[exp.Expr, ...]:
         """Equate the outer expressions with the keys k<first> and following of a leaf."""
         equal = (

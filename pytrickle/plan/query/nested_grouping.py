@@ -71,7 +71,7 @@ def _nulls(facts: Facts, keys: list[exp.Expr], blocks: Blocks, outer: Names) -> 
 def _columns(lift: Anew, own: Keys, decorrelated: Decorrelated, outer: Names) -> tuple[exp.Expr, ...]:
     names = decorrelated.block.names
     keys = [resolve(key, names, outer) for key in own]
-    result = (*keys, *(inner for _, inner in decorrelated.pairs), *lift.calls.arguments.resolved(names, outer))
+    result = (*keys, *decorrelated.inner, *lift.calls.arguments.resolved(names, outer))
     if any(column.table not in decorrelated.block.aliases for each in result for column in each.find_all(exp.Column)):
         raise NotDifferentiable("an aggregate over a column of the query around it")
     return result

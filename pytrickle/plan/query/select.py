@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 
 from sqlglot import exp
 from sqlglot.helper import ensure_list
@@ -12,6 +13,7 @@ from pytrickle.plan.algebra.constructs.distinct import Distinct
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.context import Context
+from pytrickle.plan.query.decorrelate import Decorrelated, decorrelate_by_domain, free_columns
 from pytrickle.plan.query.derive import distinct
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.group_keys import GroupKeys
@@ -19,7 +21,7 @@ from pytrickle.plan.query.grouping import Grouping, WrittenCalls
 from pytrickle.plan.query.grouping_sets import grouping_sets, is_simple
 from pytrickle.plan.query.lateral import calls_set, unrolled
 from pytrickle.plan.query.nested_grouping import GROUP, grouped
-from pytrickle.plan.query.operation import columns_of
+from pytrickle.plan.query.operation import Rows, columns_of, refuse_correlation
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import SETS, resolve
 from pytrickle.plan.query.select_clauses import has_windows, is_distinct_on, is_grouped, own_nodes, unrolls, unseen_sets
@@ -166,8 +168,20 @@ class Selection:
         if clause is None:
             shown = sum(not name.startswith(UNSEEN) for name in names)
             return tuple(block.named({"": dict(zip(names[:shown], columns, strict=False))}) for block, columns in rows)
-        leaf = distinct(self.facts, rows, Distinct())
-        return (Block((leaf,), (), {"": dict(zip(names, columns_of(leaf).values(), strict=True))}),)
+        return (self._distinct(names, rows),)
+
+    def _distinct(self, names: list[str], rows: Rows) -> Block:
+        """Keep the distinct rows of some columns; what ties them to the rows around becomes further keys."""
+        blocks = tuple(
+            block.named({"": dict(zip(map(str, count()), columns, strict=False))}) for block, columns in rows
+        )
+        tied = decorrelate_by_domain(self.facts, self.context.block, blocks, "DISTINCT") if free_columns(blocks) else ()
+        found = tied or tuple(Decorrelated(block, (), ()) for block in blocks)
+        keyed = tuple((each.block, (*each.block.names[""].values(), *each.inner)) for each in found)
+        refuse_correlation(keyed, "DISTINCT")
+        leaf = distinct(self.facts, keyed, Distinct())
+        shown = dict(zip(names, columns_of(leaf).values(), strict=False))
+        return Block((leaf,), found[0].ties(leaf.alias, len(names)), {"": shown})
 
     def _windowed(self, blocks: Blocks, items: Items) -> tuple[exp.Select, Blocks, Items]:
         named = {each.name: each for each in self.select.args.get("windows") or ()}

@@ -129,7 +129,7 @@ def single(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> tuple[Block,
     rows: Rows = tuple(
         (
             each.block,
-            (*(inner for _, inner in each.pairs), *(each.block.names[VALUE][name].copy() for name in shown)),
+            (*each.inner, *(each.block.names[VALUE][name].copy() for name in shown)),
         )
         for each in decorrelated
     )
@@ -151,8 +151,7 @@ def first_rows(
     sorts = tuple(f"o{i}" for i in range(len(orders)))
     shown = tuple(f"a{i}" for i in range(len(items) - len(orders)))
     rows: Rows = tuple(
-        (each.block, (*(inner for _, inner in each.pairs), *(each.block.names[""][name].copy() for name, _ in items)))
-        for each in decorrelated
+        (each.block, (*each.inner, *(each.block.names[""][name].copy() for name, _ in items))) for each in decorrelated
     )
     refuse_correlation(rows, "LIMIT")
     order = tuple(_sorted_by(each, name) for each, name in zip(orders, sorts, strict=True))

@@ -656,3 +656,21 @@ SELECT @ k AS k, count(*) AS n, max(@ id) AS m FROM a WHERE ||/ id::float8 > 0 A
 
 -- window_in_parentheses
 SELECT id, count(*) OVER (w) AS c1, sum(id) OVER (w ROWS 1 PRECEDING) AS c2 FROM a WINDOW w AS (PARTITION BY k ORDER BY id);
+
+-- distinct_of_each_row
+SELECT a.id, x.v FROM a CROSS JOIN LATERAL (SELECT DISTINCT b.v FROM b WHERE b.k = a.k) AS x;
+
+-- distinct_of_each_row_by_more
+SELECT a.id, x.v, x.k FROM a, LATERAL (SELECT DISTINCT b.v, b.k FROM b WHERE b.k = a.k OR b.v > a.v) AS x;
+
+-- distinct_of_each_row_or_none
+SELECT a.id, x.v FROM a LEFT JOIN LATERAL (SELECT DISTINCT b.v FROM b WHERE b.k = a.k AND b.v <> a.v) AS x ON x.v > 0;
+
+-- distinct_of_each_row_if
+SELECT a.id, x.v FROM a CROSS JOIN LATERAL (SELECT DISTINCT b.v FROM b WHERE b.k = a.k AND a.v > 3) AS x;
+
+-- among_distinct
+SELECT a.id FROM a WHERE a.v IN (SELECT DISTINCT b.v FROM b WHERE b.k > a.k);
+
+-- not_among_distinct
+SELECT a.id FROM a WHERE a.id NOT IN (SELECT DISTINCT b.id FROM b WHERE b.k = a.k);

@@ -83,3 +83,6 @@ SELECT id, sum(id) OVER (ORDER BY id ROWS (SELECT count(*) FROM b) PRECEDING) AS
 
 -- keys_without_an_order: could not identify an ordering operator
 SELECT x, count(*) AS n FROM (SELECT id::text::xid AS x FROM a) q GROUP BY GROUPING SETS ((x), (x));
+
+-- distinct_of_both_rows: DISTINCT in a correlated subquery
+SELECT a.id, x.v FROM a CROSS JOIN LATERAL (SELECT DISTINCT b.v + a.v AS v FROM b WHERE b.k = a.k) AS x;
