@@ -122,6 +122,8 @@ SELECT id FROM customers WHERE id IN (SELECT customer FROM orders);
 SELECT id FROM customers c WHERE name IN (SELECT note FROM orders o WHERE o.customer = c.id);
 -- IN, correlated, of DISTINCT
 SELECT id FROM customers c WHERE name IN (SELECT DISTINCT note FROM orders o WHERE o.customer < c.id);
+-- IN, correlated, of a set operation
+SELECT id FROM customers c WHERE id IN (SELECT id FROM orders o WHERE o.customer = c.id EXCEPT SELECT id FROM returns r WHERE r.customer = c.id);
 -- IN, several columns
 SELECT id FROM orders WHERE (customer, amount) IN (SELECT customer, amount FROM returns);
 -- NOT IN, with NULLs
@@ -324,6 +326,10 @@ SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY customer ORDER BY amo
 SELECT c.id, l.amount FROM customers c, LATERAL (SELECT amount FROM orders o WHERE o.customer = c.id) l;
 -- LATERAL with DISTINCT
 SELECT c.id, l.note FROM customers c CROSS JOIN LATERAL (SELECT DISTINCT note FROM orders o WHERE o.customer = c.id) l;
+-- LATERAL with DISTINCT ON
+SELECT c.id, l.note FROM customers c CROSS JOIN LATERAL (SELECT DISTINCT ON (note) note, id FROM orders o WHERE o.customer = c.id ORDER BY note, id) l;
+-- LATERAL with UNION
+SELECT c.id, l.amount FROM customers c CROSS JOIN LATERAL (SELECT amount FROM orders o WHERE o.customer = c.id UNION SELECT amount FROM returns r WHERE r.customer = c.id) l;
 -- LATERAL with LIMIT of equal rows
 SELECT c.id, l.name FROM customers c CROSS JOIN LATERAL (SELECT c.name FROM orders o WHERE o.customer = c.id LIMIT 1) l;
 -- LATERAL with LIMIT

@@ -16,6 +16,7 @@ from pytrickle.plan.algebra.relation import Derived, Function
 from pytrickle.plan.query.block import Block, is_row_text, own_column, project, row_text_of, to_expr
 from pytrickle.plan.query.derive import distinct, exists
 from pytrickle.plan.query.facts import Facts
+from pytrickle.plan.query.operation import Rows
 from pytrickle.plan.query.scope import tables_of
 from pytrickle.plan.sql.types import is_exact
 
@@ -32,6 +33,11 @@ class Decorrelated:
     pairs: tuple[tuple[exp.Expr, exp.Expr], ...]
     guards: tuple[exp.Expr, ...]
     null_safe: bool = False
+
+    @property
+    def shown(self) -> tuple[exp.Expr, ...]:
+        """What the block shows, without what tied it to the rows around."""
+        return tuple(self.block.names[""].values())
 
     @property
     def inner(self) -> tuple[exp.Expr, ...]:
@@ -139,6 +145,16 @@ def decorrelate_by_domain(
         )
         for block in inner
     )
+
+
+def separate(facts: Facts, outer: Block | None, rows: Rows, what: str) -> tuple[Decorrelated, ...]:
+    """Separate rows that an operation takes from those around them, if they refer to any; they show their columns."""
+    blocks = tuple(
+        block.named({"": {str(place): column for place, column in enumerate(columns)}}) for block, columns in rows
+    )
+    if free_columns(blocks):
+        return decorrelate_by_domain(facts, outer, blocks, what)
+    return tuple(Decorrelated(block, (), ()) for block in blocks)
 
 
 def indicator(facts: Facts, outer: Block, inner: tuple[Block, ...]) -> Match:

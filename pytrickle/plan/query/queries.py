@@ -94,7 +94,7 @@ class Queries:
             return tuple(
                 block.named({"": dict(zip(names, columns, strict=True))}) for arm in rows for block, columns in arm
             )
-        return (set_operation(self.facts, query, (rows[0], rows[1]), names),)
+        return (set_operation(self.facts, query, (rows[0], rows[1]), names, context.block),)
 
 
 def _is_plain(select: exp.Select, definition: Definition) -> bool:

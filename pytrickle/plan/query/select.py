@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
 
 from sqlglot import exp
 from sqlglot.helper import ensure_list
@@ -13,7 +12,7 @@ from pytrickle.plan.algebra.constructs.distinct import Distinct
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.context import Context
-from pytrickle.plan.query.decorrelate import Decorrelated, decorrelate_by_domain, free_columns
+from pytrickle.plan.query.decorrelate import separate
 from pytrickle.plan.query.derive import distinct
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.group_keys import GroupKeys
@@ -157,7 +156,7 @@ class Selection:
         if is_distinct_on(self.select):
             if unrolls(self.select, self.facts.definition):
                 raise NotDifferentiable("DISTINCT ON over a set-returning function in the select list")
-            return (distinct_on(self.facts, blocks, items, self.select, self.context.outer),)
+            return (distinct_on(self.facts, blocks, items, self.select, self.context),)
         names = [name for name, _ in items]
         rows = tuple(
             (unrolled_case, tuple(columns))
@@ -172,12 +171,8 @@ class Selection:
 
     def _distinct(self, names: list[str], rows: Rows) -> Block:
         """Keep the distinct rows of some columns; what ties them to the rows around becomes further keys."""
-        blocks = tuple(
-            block.named({"": dict(zip(map(str, count()), columns, strict=False))}) for block, columns in rows
-        )
-        tied = decorrelate_by_domain(self.facts, self.context.block, blocks, "DISTINCT") if free_columns(blocks) else ()
-        found = tied or tuple(Decorrelated(block, (), ()) for block in blocks)
-        keyed = tuple((each.block, (*each.block.names[""].values(), *each.inner)) for each in found)
+        found = separate(self.facts, self.context.block, rows, "DISTINCT")
+        keyed = tuple((each.block, (*each.shown, *each.inner)) for each in found)
         refuse_correlation(keyed, "DISTINCT")
         leaf = distinct(self.facts, keyed, Distinct())
         shown = dict(zip(names, columns_of(leaf).values(), strict=False))

@@ -14,12 +14,13 @@ from pytrickle.plan.algebra.constructs.set_operation import SetOperation
 from pytrickle.plan.algebra.constructs.single import Single
 from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.block import Block, own_column
-from pytrickle.plan.query.decorrelate import Decorrelated
+from pytrickle.plan.query.context import Context
+from pytrickle.plan.query.decorrelate import Decorrelated, separate
 from pytrickle.plan.query.derive import derive
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.inner_order import refuse_sorted_input
 from pytrickle.plan.query.operation import Rows, columns_of, refuse_correlation, text
-from pytrickle.plan.query.scope import Names, resolve
+from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.shown_values import keys_with_least
 
 Blocks = tuple[Block, ...]
@@ -69,43 +70,53 @@ def is_all(node: exp.Expr) -> bool:
 Items = list[tuple[str, exp.Expr]]
 
 
-def distinct_on(facts: Facts, blocks: Blocks, items: Items, select: exp.Select, outer: Names) -> Block:
-    """Keep the first row, in the query's order, for every value of the ON expressions."""
+def distinct_on(facts: Facts, blocks: Blocks, items: Items, select: exp.Select, context: Context) -> Block:
+    """Keep the first row, in the query's order, for every value of the ON expressions, for each row around."""
     on = select.args["distinct"].args["on"].unnest()
     keys = list(on.expressions) if isinstance(on, exp.Tuple) else [on]
     order = select.args.get("order")
     orders: list[exp.Expr] = list(order.expressions) if order else []
     if not orders:
         refuse_sorted_input(facts.definition, "DISTINCT ON without ORDER BY")
-    names = tuple([f"k{i}" for i in range(len(keys))])
     sorts = tuple(f"o{i}" for i in range(len(orders)))
     shown = tuple(f"a{i}" for i in range(len(items)))
     asked = [*keys, *(each.this for each in orders), *(item for _, item in items)]
-    rows: Rows = tuple((block, tuple(resolve(each, block.names, outer) for each in asked)) for block in blocks)
+    read: Rows = tuple((block, tuple(resolve(each, block.names, context.outer) for each in asked)) for block in blocks)
+    found = separate(facts, context.block, read, "DISTINCT ON")
+    first = len(keys)
+    ties = tuple(f"k{i}" for i in range(first, first + len(found[0].pairs)))
+    names = (*(f"k{i}" for i in range(first)), *ties)
+    rows: Rows = tuple((each.block, (*each.shown[:first], *each.inner, *each.shown[first:])) for each in found)
     refuse_correlation(rows, "DISTINCT ON")
     sorted_by = tuple(_sorted_by(each, name) for each, name in zip(orders, sorts, strict=True))
     entries = tuple(f"a{i}" for i, (_, item) in enumerate(items) if item in keys)
-    leaf = derive(facts, rows, (*names, *sorts, *shown), names, DistinctOn(shown, sorted_by, entries))
+    construct = DistinctOn((*shown, *ties), sorted_by, (*entries, *ties))
+    leaf = derive(facts, rows, (*names, *sorts, *shown), names, construct)
     columns = columns_of(leaf)
-    return Block((leaf,), (), {"": {name: columns[f"a{i}"] for i, (name, _) in enumerate(items)}})
+    given = {name: columns[f"a{i}"] for i, (name, _) in enumerate(items)}
+    return Block((leaf,), found[0].ties(leaf.alias, first), {"": given})
 
 
 VALUE = "\x00value"
 
 
-def set_operation(facts: Facts, query: exp.SetOperation, arms: tuple[Rows, Rows], names: tuple[str, ...]) -> Block:
-    """Combine the arms of UNION, INTERSECT or EXCEPT by how often each has a row."""
-    keys = tuple(f"k{i}" for i in range(len(names)))
-    rows: Rows = tuple(
-        (block, (*columns, exp.Literal.number(side))) for side, arm in enumerate(arms) for block, columns in arm
-    )
-    refuse_correlation(rows, query.key.upper())
+def set_operation(
+    facts: Facts, query: exp.SetOperation, arms: tuple[Rows, Rows], names: tuple[str, ...], outer: Block | None
+) -> Block:
+    """Combine the arms of UNION, INTERSECT or EXCEPT by how often each has a row, for each row around them."""
+    what = query.key.upper()
+    sides = [exp.Literal.number(side) for side, arm in enumerate(arms) for _ in arm]
+    found = separate(facts, outer, (*arms[0], *arms[1]), what)
+    keys = tuple(f"k{i}" for i in range(len(names) + len(found[0].pairs)))
+    rows: Rows = tuple((each.block, (*each.shown, *each.inner, side)) for each, side in zip(found, sides, strict=True))
+    refuse_correlation(rows, what)
     construct = _construct(query)
     leaf = derive(facts, rows, (*keys, "side"), keys, construct)
     if left := _shown_of_the_left(facts, construct, leaf, keys):
         leaf = derive(facts, rows, (*keys, "side"), keys, replace(construct, left=left))
     columns = columns_of(leaf)
-    return Block((leaf,), (), {"": dict(zip(names, (columns[key] for key in keys), strict=True))})
+    given = dict(zip(names, (columns[key] for key in keys), strict=False))
+    return Block((leaf,), found[0].ties(leaf.alias, len(names)), {"": given})
 
 
 def _shown_of_the_left(

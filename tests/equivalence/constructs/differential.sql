@@ -674,3 +674,30 @@ SELECT a.id FROM a WHERE a.v IN (SELECT DISTINCT b.v FROM b WHERE b.k > a.k);
 
 -- not_among_distinct
 SELECT a.id FROM a WHERE a.id NOT IN (SELECT DISTINCT b.id FROM b WHERE b.k = a.k);
+
+-- union_of_each_row
+SELECT a.id, x.n FROM a CROSS JOIN LATERAL (SELECT b.v FROM b WHERE b.k = a.k UNION SELECT b.id FROM b WHERE b.k = a.k)
+AS x (n);
+
+-- union_of_each_row_by_more
+SELECT a.id, x.n FROM a LEFT JOIN LATERAL (SELECT b.v FROM b WHERE b.k > a.k UNION SELECT b.id FROM b WHERE b.v = a.v)
+AS x (n) ON x.n <> a.id;
+
+-- intersection_of_each_row
+SELECT a.id, x.k FROM a, LATERAL (SELECT b.k FROM b WHERE b.v >= a.v INTERSECT ALL SELECT c.k FROM b c WHERE c.k = a.k) AS x;
+
+-- difference_of_each_row
+SELECT a.id, x.v FROM a, LATERAL (SELECT b.v FROM b WHERE b.k = a.k EXCEPT SELECT c.v FROM b c WHERE c.id = a.id) AS x;
+
+-- among_a_union
+SELECT a.id FROM a WHERE a.v IN (SELECT b.v FROM b WHERE b.k = a.k UNION SELECT b.k FROM b WHERE b.v < a.v);
+
+-- unless_a_difference
+SELECT a.id FROM a WHERE NOT EXISTS (SELECT b.v FROM b WHERE b.k = a.k EXCEPT SELECT c.v FROM b c WHERE c.v = a.v);
+
+-- first_of_each_row
+SELECT a.id, x.k, x.v FROM a, LATERAL (SELECT DISTINCT ON (c.k) c.k, c.v FROM a c WHERE c.v > a.v ORDER BY c.k, c.id) AS x;
+
+-- first_of_each_row_or_none
+SELECT a.id, x.v FROM a LEFT JOIN LATERAL (
+    SELECT DISTINCT ON (c.id % 3) c.v, c.t FROM a c WHERE c.k = a.k ORDER BY c.id % 3, c.id DESC) AS x ON true;
