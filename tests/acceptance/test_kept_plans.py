@@ -11,6 +11,7 @@ from pytrickle.refresh import kept_plans, remembered
 from tests.acceptance.conftest import Shop
 
 # Each pair of a customer's orders, with their names: OLD and NEW of each table multiply, so that the delta is long.
+# Customers would be looked up as they were if they had a unique key.
 PAIRS = """
     SELECT o.id, p.id AS other, c.name, d.name AS other_name
     FROM orders AS o JOIN orders AS p ON p.customer = o.customer AND p.id < o.id
@@ -27,6 +28,8 @@ def pairs(local_shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Shop:
     """The pairs, filled, under AUTO's default; a busy machine must not make it forget what it knows."""
     monkeypatch.setattr(remembered, "SLOW", 3600.0)
     local_shop.db.execute("CREATE INDEX ON orders (customer)")
+    local_shop.db.execute("ALTER TABLE customers DROP CONSTRAINT customers_pkey CASCADE")
+    local_shop.db.execute("CREATE INDEX ON customers (id)")
     local_shop.db.execute("INSERT INTO orders SELECT n, 1 + n % 2, n FROM generate_series(1, 6) AS n")
     local_shop.pt.create_stream_table("pairs", PAIRS, refresh_mode="DIFFERENTIAL")
     local_shop.tick()

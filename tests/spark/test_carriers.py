@@ -11,8 +11,8 @@ from pytrickle.compute.spark.dataframes import result_of
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.database import exported_snapshot, jdbc_target
 from pytrickle.plan.algebra.relation import Equality, Expr, Join, Predicate, Project, Scan
-from pytrickle.plan.missing_index import TEXTUAL
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.equated import TEXTUAL
 from pytrickle.plan.spark import key_encoding
 from pytrickle.plan.spark import terms as spark_join
 from pytrickle.plan.spark.query import spark_query
