@@ -14,7 +14,7 @@ from pytrickle.plan.delta_terms import least_length
 from pytrickle.plan.limits import Limits, Means
 from pytrickle.plan.placement import delta_way
 from pytrickle.plan.planning import plan_differential
-from pytrickle.plan.postgres.old_lookups import MOST_LOOKING, MOST_TAKEN_BACK
+from pytrickle.plan.postgres.old_lookups import MOST_CHANGES, MOST_TAKEN_BACK
 from pytrickle.plan.task import Task
 from pytrickle.plan.template import SECRET, Outline, Template
 from tests.conftest import Database
@@ -88,7 +88,7 @@ def test_about_as_many_changes_have_one_template(shapes: list[Analysis]) -> None
     assert len({outline(4, 9, 15), outline(4, 9, 16), outline(16, 9, 4), outline(4, 9, 0)}) == 4
     # Tables of which few changes are taken back are looked up as they were.
     assert outline(9, 9, MOST_TAKEN_BACK) != outline(9, 9, MOST_TAKEN_BACK + 1) == outline(9, 9, 300)
-    assert outline(9, 9, MOST_LOOKING - 18) != outline(9, 9, MOST_LOOKING - 17)
+    assert outline(9, 9, MOST_CHANGES - 18) != outline(9, 9, MOST_CHANGES - 17)
 
 
 def _ranges(random: Random, shape: Analysis) -> dict[int, ChangeRange]:

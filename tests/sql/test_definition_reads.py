@@ -56,3 +56,15 @@ def test_the_sizes_of_a_source_are_those_of_its_partitions(db: Database) -> None
         assert evidence(reader, table).source_rows == 3000
         ((pages,),) = reader.execute("SELECT pgtrickle_private.source_facts('t', NULL) -> 'pages'").fetchall()
     assert pages == db.value("SELECT sum(relpages) FROM pg_class WHERE relname IN ('t_1', 't_2')")
+
+
+def test_unique_keys_are_those_by_which_an_index_finds_one_row(db: Database) -> None:
+    """Not those of a part of the rows or of an expression; columns that an index only carries belong to no key."""
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, gone int, a int, b int, c text UNIQUE DEFERRABLE)")
+    db.execute("ALTER TABLE t DROP COLUMN gone")
+    db.execute("CREATE UNIQUE INDEX ON t (b, a) INCLUDE (c)")
+    for others in ("(a) WHERE b > 0", "(lower(c))", "(b, (a + 1))"):
+        db.execute(f"CREATE UNIQUE INDEX ON t {others}")
+    db.execute("CREATE INDEX ON t (a)")
+    found = db.value("SELECT pgtrickle_private.source_facts('t', NULL) -> 'unique'")
+    assert sorted(map(sorted, found)) == [["a", "b"], ["c"], ["id"]]

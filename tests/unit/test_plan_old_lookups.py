@@ -9,7 +9,7 @@ from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.delta import at, differentiate, unfold, unfold_all
 from pytrickle.plan.algebra.relation import Join, Project, Relation, Scan, Version, leaves
 from pytrickle.plan.postgres.compile import Compiler
-from pytrickle.plan.postgres.old_lookups import MOST_LOOKING, MOST_TAKEN_BACK, folding, old_lookups, without
+from pytrickle.plan.postgres.old_lookups import MOST_CHANGES, MOST_TAKEN_BACK, folding, old_lookups, without
 from tests.unit.chain import CHAIN, chain, definition, equal
 
 EVERYTHING = frozenset({1, 2, 3, 4})
@@ -71,7 +71,7 @@ def test_where_few_changes_are_taken_back(few: bool) -> None:
 
 @pytest.mark.parametrize("few", [True, False])
 def test_where_there_are_not_very_many_changes_together(few: bool) -> None:
-    known = ranges(d=MOST_LOOKING - 3 + (not few))
+    known = ranges(d=MOST_CHANGES - 3 + (not few))
     assert folded(chain(), keyed("j"), known)[3] == ({"a", "b", "c"} if few else set())
 
 

@@ -115,8 +115,9 @@ def unfold(
 
     `past` and `future` name the sources that have changes beyond the old and the new frontier; for the others the
     correction is empty and dropped. Multiplied out, each part joins plain tables (which have indexes) or buffered
-    changes (which are few), never a union of both, through which PostgreSQL finds no index. Of operations that are
-    `kept` the old state is stored: OLD is read as it is, and NEW = OLD + DELTA.
+    changes (which are few), never a union of both, through which PostgreSQL finds no index. But sources that `fold`
+    names are read at the old state as they are. Of operations that are `kept` the old state is stored: OLD is read as
+    it is, and NEW = OLD + DELTA.
 
     >>> old = Scan("l", 1, (), Version.OLD)
     >>> [(leaf.version.value, leaf.negated) for leaf in unfold(old, frozenset({1}), frozenset())]

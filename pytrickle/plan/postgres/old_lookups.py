@@ -16,21 +16,21 @@ from pytrickle.plan.postgres.join_order import links, stands_alone
 
 # Each lookup runs through so many changes, which takes about as long as to find the row by an index.
 MOST_TAKEN_BACK = 64
-# More changes of all sources are joined faster by a hash of the table.
-MOST_LOOKING = 16_000
+# Where all sources together have more changes, a hash of the table is faster than a lookup for each.
+MOST_CHANGES = 16_000
 Lookups = dict[str, tuple[Predicate, ...]]
 
 
 def take_back_few(ranges: Iterable[ChangeRange]) -> frozenset[int]:
     """Return the sources of which so few changes are taken back that a lookup may run through them."""
     ranges = tuple(ranges)
-    if sum(each.past_rows for each in ranges) > MOST_LOOKING:
+    if sum(each.past_rows for each in ranges) > MOST_CHANGES:
         return frozenset()
     return frozenset(each.relid for each in ranges if 0 < each.past_rows <= MOST_TAKEN_BACK)
 
 
 def folding(definition: Definition, ranges: Mapping[int, ChangeRange]) -> Folding:
-    """Return what tells which tables of a join are looked up so, by their aliases."""
+    """Return what names the tables of a join, before it is unfolded, that are looked up so, by their aliases."""
     few = take_back_few(ranges.values())
 
     def fold(join: Join) -> frozenset[str]:
@@ -50,7 +50,7 @@ def old_lookups(join: Join, definition: Definition) -> Lookups:
 
 
 def without(join: Join, lookups: Lookups) -> Join:
-    """Leave out the conditions that lookups ask already: PostgreSQL would expect that they hold of few rows."""
+    """Leave out the conditions that lookups ask already: written twice, they seem to leave fewer rows than they do."""
     asked = {predicate for predicates in lookups.values() for predicate in predicates}
     return replace(join, predicates=tuple(each for each in join.predicates if each not in asked))
 
