@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.acceptance.traces import every
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
-# A table that grows to twice its pages is planned anew as soon as autovacuum has seen it.
+# What grows to twice its pages is planned anew as soon as autovacuum has seen it: a source, or the stream table.
 SHOP = """
 CREATE TABLE regions (region int PRIMARY KEY, name text) WITH (autovacuum_enabled = off);
 CREATE TABLE customers (customer int PRIMARY KEY, region int) WITH (autovacuum_enabled = off);
@@ -64,8 +65,7 @@ def test_changes_that_the_database_has_to_be_told_of_are_not_read_before(shop: S
 
 
 def test_a_template_of_more_sources_serves_where_fewer_changed(shop: Shop) -> None:
-    shop.pt.create_stream_table("joined", JOINED, refresh_mode="DIFFERENTIAL")
-    shop.tick()
+    _create_joined(shop, refresh_mode="DIFFERENTIAL")
     _change(shop, "orders", "customers", "regions")
     _change(shop, "orders", "customers", "regions")
     kept = _templates(shop)
@@ -84,8 +84,7 @@ def test_a_template_of_more_sources_serves_where_fewer_changed(shop: Shop) -> No
 
 def test_a_template_of_fewer_sources_never_serves_where_more_changed(shop: Shop) -> None:
     """It would leave out what the others changed."""
-    shop.pt.create_stream_table("joined", JOINED, refresh_mode="DIFFERENTIAL")
-    shop.tick()
+    _create_joined(shop, refresh_mode="DIFFERENTIAL")
     for number, tables in enumerate((("orders",), ("customers",), ("orders", "customers"), ("orders", "regions")), 1):
         for _ in range(2):
             _change(shop, *tables)
@@ -94,8 +93,7 @@ def test_a_template_of_fewer_sources_never_serves_where_more_changed(shop: Shop)
 
 def test_what_took_long_is_not_read_as_a_guess(shop: Shop) -> None:
     """Another way may be chosen, or other sources may have changed: then it would be read for nothing."""
-    shop.pt.create_stream_table("joined", JOINED)
-    shop.tick()
+    _create_joined(shop)
     for _ in range(2):
         _change(shop, "orders", "customers")
     planner = shop.pt._refreshing().planner
@@ -105,6 +103,12 @@ def test_what_took_long_is_not_read_as_a_guess(shop: Shop) -> None:
     for seconds in (MOST_SECONDS_GUESSED / 2, MOST_SECONDS_GUESSED):
         planner.past.evidences[number] = Evidence(20_000, 20_000, (PastRefresh(False, 80, seconds),))
         assert (planner.foreseen_read(number, ranges) is not None) is (seconds < MOST_SECONDS_GUESSED)
+
+
+def _create_joined(shop: Shop, **options: Any) -> None:
+    shop.pt.create_stream_table("joined", JOINED, **options)
+    shop.db.execute("ALTER TABLE joined SET (autovacuum_enabled = off)")
+    shop.tick()
 
 
 def _change(shop: Shop, *tables: str) -> None:
