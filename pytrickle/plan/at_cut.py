@@ -14,19 +14,19 @@ from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.sql.dialect import parse_query, quote, render, row_text
 from pytrickle.plan.sql.operators import by_window_names
 
-# R@new = R - FUTURE as rows: the copies that came later are dropped, and those that went later are added back.
+# R@new = R - FUTURE as rows: of equal rows and the changes of them, as many are left as there were copies. Each change
+# is of one copy, so that copies that went later are as many as their changes. Nothing is joined, for PostgreSQL may
+# expect a single change where there are many.
 AT_CUT = """\
 SELECT {every} FROM (
-    SELECT {listed}pgt_text, row_number() OVER (PARTITION BY pgt_text) AS pgt_copy
-    FROM (SELECT {listed}{text} AS pgt_text FROM {table}) AS r
-) AS r LEFT JOIN ({net}) AS n USING (pgt_text)
-WHERE n.pgt_net IS NULL OR r.pgt_copy > n.pgt_net
-UNION ALL
-SELECT {every} FROM (SELECT DISTINCT ON (pgt_text) {listed}pgt_text FROM ({changes}) AS c) AS g
-    JOIN ({net}) AS n USING (pgt_text), generate_series(1, -n.pgt_net) AS e (pgt_copy)"""
-CHANGES = "SELECT {listed}{weight}, {text} AS pgt_text FROM {buffer} WHERE {later}"
-NET = """\
-SELECT pgt_text, sum({weight}) AS pgt_net FROM ({changes}) AS c GROUP BY pgt_text HAVING sum({weight}) <> 0"""
+    SELECT {listed}row_number() OVER (PARTITION BY pgt_text) AS pgt_copy,
+        sum(pgt_copies) OVER (PARTITION BY pgt_text) AS pgt_copies
+    FROM (
+        SELECT {listed}1 AS pgt_copies, {text} AS pgt_text FROM {table}
+        UNION ALL
+        SELECT {listed}-{weight}, {text} FROM {buffer} WHERE {later}
+    ) AS r
+) AS r WHERE pgt_copy <= pgt_copies"""
 
 
 def query_at(definition: Definition, ranges: dict[int, ChangeRange], probe: Probe) -> str:
@@ -186,6 +186,12 @@ def _multiset(source: Source, change_range: ChangeRange) -> str:
     listed = f"{columns}, " if columns else ""
     text = row_text(tuple(map(quote, source.used)))
     later = condition(Version.FUTURE, change_range)
-    changes = CHANGES.format(weight=WEIGHT, listed=listed, text=text, buffer=source.buffer, later=later)
-    net, table = NET.format(weight=WEIGHT, changes=changes), table_name(source)
-    return AT_CUT.format(every=every, listed=listed, text=text, table=table, net=net, changes=changes)
+    return AT_CUT.format(
+        every=every,
+        listed=listed,
+        text=text,
+        table=table_name(source),
+        weight=WEIGHT,
+        buffer=source.buffer,
+        later=later,
+    )

@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from statistics import median_low
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
@@ -69,7 +70,8 @@ class Costs:
     `planning` seconds to plan the delta. With `guessed` no whole refresh was measured: then it may take as little as
     `least_whole`, for the first load may have read what was in no cache yet.
     `steady` knows what differential refreshes took of which there were two of about a size: the first may have been
-    slow for once. The sources have `source_rows` together.
+    slow for once. The sources have `source_rows` together. Where whole refreshes were only tried, and given up,
+    `whole_limit` are the seconds after which the longest of them was.
     """
 
     experience: Experience
@@ -82,6 +84,7 @@ class Costs:
     least_whole: float | None = None
     steady: Experience | None = None
     source_rows: int = 0
+    whole_limit: float | None = None
 
     def differential(self, delta_rows: int) -> float:
         """Return the expected seconds of a differential refresh, which grow with the changed rows."""
@@ -162,7 +165,7 @@ def choose_action(
     """
     costs = expected(evidence, grouped, quote)
     differential = _told(costs.differential(delta_rows), costs.experience.given_up(delta_rows))
-    whole = _told(costs.whole, next((past.limit for past in evidence.refreshes if past.whole), None))
+    whole = _told(costs.whole, costs.whole_limit)
     asked = ", by PostgreSQL's planner" if costs.quoted and not costs.experience.knows(delta_rows) else ""
     if delta_rows >= least and costs.favours_whole(delta_rows):
         ways = f"a whole refresh is expected to take {whole}, a differential one {differential}{asked}"
@@ -217,7 +220,13 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
         least_whole=_least_whole(evidence, quote),
         steady=learn(least=2),
         source_rows=evidence.source_rows,
+        whole_limit=_whole_limit(evidence),
     )
+
+
+def _whole_limit(evidence: Evidence) -> float | None:
+    limits = [past.limit or inf for past in evidence.refreshes if past.whole]
+    return max(limits) if limits and inf not in limits else None
 
 
 def _least_whole(evidence: Evidence, quote: Quote) -> float | None:

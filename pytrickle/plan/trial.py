@@ -13,7 +13,8 @@ PLANNING = 0.1
 # What is expected to be slower than a whole refresh, but was never measured, is tried once: for as long as planning it
 # takes, and then for this share of what a whole refresh takes.
 SHARE = 0.3
-# It is tried again where that is so many times longer by now, for whole refreshes took longer than was expected.
+# It is tried again where that is so many times longer by now, for whole refreshes took longer than was expected. So is
+# a whole refresh, where more changes, or others, take longer than those that it was tried after.
 AGAIN = 1.5
 # Unless this share of all rows has changed.
 MOST_CHANGED = 0.05
@@ -35,9 +36,11 @@ def limited(choice: Choice, delta_rows: int) -> Choice:
         return choice
     known, differential = costs.experience.knows(delta_rows), choice.action is Action.DIFFERENTIAL
     if differential and known:
-        quicker = costs.whole_may_be_quicker(delta_rows)
         # What takes longer would not be chosen after it.
-        return _tried(choice, Action.FULL, costs.differential(delta_rows) / MARGIN) if quicker else choice
+        seconds = costs.differential(delta_rows) / MARGIN
+        longer = costs.whole_limit is not None and seconds >= AGAIN * costs.whole_limit
+        quicker = longer or costs.whole_may_be_quicker(delta_rows)
+        return _tried(choice, Action.FULL, seconds) if quicker else choice
     if differential:
         return replace(choice, most_seconds=MARGIN * costs.whole + PLANNING)
     seconds, given_up = SHARE * costs.whole + costs.planning, costs.experience.given_up(delta_rows)

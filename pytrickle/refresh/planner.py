@@ -224,7 +224,7 @@ class Planner:
     def give_up(self, plan: RefreshPlan, seconds: float) -> None:
         """Remember that what a plan reads takes longer than so many seconds."""
         whole = plan.action is not Action.DIFFERENTIAL
-        changed = frozenset[int]() if whole else changed_sources(plan.ranges)
+        changed = changed_sources(plan.ranges)
         self.past.give_up(plan.shape.definition.pgt_id, whole, plan.delta_rows, seconds, changed)
 
     def _analyze(self, snapshot: Snapshot, table: StreamTable, ranges: Mapping[int, ChangeRange]) -> None:

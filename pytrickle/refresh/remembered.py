@@ -26,6 +26,9 @@ QUOTES = 64
 # limit.
 GIVEN_UP = 10
 
+# What stands for the changes of a whole refresh that was given up: what one takes does not depend on them.
+ANY_CHANGES: tuple[frozenset[int], int] = frozenset(), -1
+
 # Which sources changed; how many changes there are, and how many rows the sources have, by size classes.
 Size = tuple[frozenset[int], int, int]
 
@@ -88,10 +91,11 @@ class Remembered:
         return replace(evidence, refreshes=(*given_up, *refreshes)) if given_up or not trusted else evidence
 
     def give_up(self, pgt_id: int, whole: bool, delta_rows: int, limit: float, changed: frozenset[int]) -> None:
-        """Remember that a refresh took longer than a limit, until a hundred were made another way."""
+        """Remember that a refresh took longer than a limit, until a hundred were made another way, or a whole one."""
         self.made_since[pgt_id] = 0
         past = PastRefresh(whole, delta_rows, GIVEN_UP * limit, limit=limit)
-        self.given_up.setdefault(pgt_id, {})[changed, size_class(delta_rows)] = past
+        of_what = ANY_CHANGES if whole else (changed, size_class(delta_rows))
+        self.given_up.setdefault(pgt_id, {})[of_what] = past
 
     def is_due_again(self, pgt_id: int, changed: frozenset[int], delta_rows: int) -> bool:
         """Whether a delta like this was given up, and the refresh under way is the 2nd, 4th, 8th ... since."""
@@ -115,7 +119,9 @@ class Remembered:
         self.made_since[pgt_id] += 1
         if self.made_since[pgt_id] >= RENEWED:
             self.given_up.pop(pgt_id, None)
-        if not past.whole:
+        if past.whole:
+            self.given_up.get(pgt_id, {}).pop(ANY_CHANGES, None)
+        else:
             self.measured.setdefault(pgt_id, set()).add(changed)
         known = self.evidences.get(pgt_id)
         if known is None:

@@ -1,7 +1,11 @@
 """Whole tables read at a cut while later changes are there."""
 
+from typing import Any
+
 import pytest
 
+import pytrickle.inspect.verify
+from pytrickle.plan.at_cut import query_at
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
@@ -82,3 +86,32 @@ def test_a_first_load_reads_each_table_once_whatever_lies_beyond_the_cut(db: Dat
         assert {result.action for result in client.tick()} == {"FULL"}
         for name, rows in expected.items():
             assert sorted(db.execute(f"TABLE {name}"), key=repr) == rows
+
+
+def test_later_changes_that_statistics_do_not_know_of_are_not_joined(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL expects one row of them then, and would compare each of many with each."""
+    db.execute("CREATE TABLE s (k int, v int) WITH (autovacuum_enabled = off)")
+    db.execute("INSERT INTO s SELECT i % 500, i % 3 FROM generate_series(1, 2000) AS i")
+    queries = []
+
+    def recorded(*given: Any) -> str:
+        queries.append(query_at(*given))
+        return queries[-1]
+
+    monkeypatch.setattr(pytrickle.inspect.verify, "query_at", recorded)
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("st", "SELECT k, v FROM s")
+        client.tick()
+        db.execute("UPDATE s SET v = v + 1; ANALYZE")
+        client.tick()
+        db.execute("DELETE FROM s WHERE v = 1 AND ctid NOT IN (SELECT min(ctid) FROM s GROUP BY k)")
+        db.execute("UPDATE s SET v = 7 WHERE v = 2; INSERT INTO s SELECT k, v FROM s WHERE v = 3")
+        assert client.verify("st").matches
+        assert db.value("SELECT count(*) FROM st") == 2000
+    (query,) = queries
+    plan = "\n".join(line for (line,) in db.execute(f"EXPLAIN {query}"))
+    assert "Seq Scan on changes_" in plan
+    assert "Join" not in plan
+    assert "Nested Loop" not in plan

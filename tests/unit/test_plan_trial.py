@@ -138,6 +138,17 @@ def test_a_whole_refresh_is_tried_where_the_planner_holds_it_for_far_quicker_tha
     assert "a whole one more than 650 ms" in again.reason
 
 
+def test_a_whole_refresh_that_was_given_up_is_tried_again_after_changes_that_take_longer() -> None:
+    soon, later = PastRefresh(True, 4, 0.6, limit=0.06), PastRefresh(True, ROWS, 5.6, limit=0.56)
+    slow = (PastRefresh(False, ROWS, 0.73),) * 2
+    found = way(evidence((soon, *slow)), Quote())
+    assert (found.action, found.most_seconds) == (Action.FULL, pytest.approx(0.73 / MARGIN))
+    assert "a whole one more than 60 ms, and is tried for 562 ms" in found.reason
+    again = way(evidence((later, *slow)), Quote())
+    assert (again.action, again.most_seconds) == (Action.DIFFERENTIAL, None)
+    assert "a whole one more than 560 ms" in again.reason
+
+
 def test_of_another_size_the_delta_is_still_tried() -> None:
     given_up = PastRefresh(False, 4, 3.0, limit=0.3)
     assert way(evidence((given_up, *WHOLE)), DEAR).action is Action.DIFFERENTIAL

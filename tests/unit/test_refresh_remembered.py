@@ -83,3 +83,14 @@ def test_what_the_whole_costs_is_remembered_whatever_changed() -> None:
     assert past.whole_cost(7, shape, 1_001) == 3.0
     assert past.whole_cost(7, shape, 9_000) is None, "the sources have many more rows"
     assert past.whole_cost(7, object(), 1_000) is past.whole_cost(8, shape, 1_000) is None
+
+
+def test_a_whole_refresh_that_was_given_up_is_so_whatever_changes_until_one_is_made() -> None:
+    past, known, other = Remembered(), Evidence(1_000, 10, (PastRefresh(False, 5, QUICK),)), frozenset({2})
+    past.give_up(7, False, 5, 0.1, other)
+    past.give_up(7, True, 5, 0.2, A)
+    past.give_up(7, True, 5_000, 0.4, A)
+    assert [each.limit for each in past.about(7, known, frozenset({3})).refreshes] == [0.4, None]
+    assert [each.limit for each in past.about(7, known, other).refreshes] == [0.1, 0.4, None]
+    past.add(7, PastRefresh(True, 5, QUICK), A)
+    assert [each.limit for each in past.about(7, known, other).refreshes] == [0.1, None]
