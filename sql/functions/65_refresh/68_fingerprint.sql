@@ -17,10 +17,14 @@ BEGIN
             WHERE d.source_type = 'UNCAPTURED'
         UNION SELECT s.pgt_relid::oid FROM pgt_stream_tables AS s
         UNION SELECT unnest(capture_relations(e.source_relid)) FROM pgt_event_times AS e
-        -- Tables whose rows are values elsewhere: in columns, in what functions return, or by a cast.
-        UNION SELECT COALESCE(NULLIF(y.typrelid, 0), e.typrelid) FROM pg_depend AS d
-            JOIN pg_type AS y ON y.oid = d.refobjid LEFT JOIN pg_type AS e ON e.oid = y.typelem
-            WHERE d.refclassid = 'pg_type'::regclass AND d.deptype = 'n'
+        -- Tables whose rows are values elsewhere: in columns, in what functions return, or by a cast. Those of the catalog
+        -- itself change only with its version.
+        UNION SELECT COALESCE(NULLIF(y.typrelid, 0), e.typrelid)
+            FROM (SELECT DISTINCT d.refobjid FROM pg_depend AS d
+                  WHERE d.refclassid = 'pg_type'::regclass AND d.deptype = 'n') AS d
+            JOIN pg_type AS y ON y.oid = d.refobjid
+                AND y.typnamespace NOT IN ('pgtrickle'::regnamespace, 'pgtrickle_private'::regnamespace)
+            LEFT JOIN pg_type AS e ON e.oid = y.typelem
     ), near(relid, stamp, kind) AS MATERIALIZED (
         SELECT c.oid, c.xmin, c.relkind FROM pg_class AS c
         WHERE c.oid IN (SELECT ours.relid FROM ours) OR (c.oid >= 16384 AND c.relkind IN ('v', 'c'))
