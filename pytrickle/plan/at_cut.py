@@ -16,17 +16,16 @@ from pytrickle.plan.sql.operators import by_window_names
 
 # R@new = R - FUTURE as rows: of equal rows and the changes of them, as many are left as there were copies. Each change
 # is of one copy, so that copies that went later are as many as their changes. Nothing is joined, for PostgreSQL may
-# expect a single change where there are many.
+# expect a single change where there are many. All names are reserved ones, which no source has.
 AT_CUT = """\
 SELECT {every} FROM (
-    SELECT {listed}row_number() OVER (PARTITION BY pgt_text) AS pgt_copy,
-        sum(pgt_copies) OVER (PARTITION BY pgt_text) AS pgt_copies
+    SELECT {listed}row_number() OVER alike AS pgt_copy, sum({weight}) OVER alike AS pgt_net
     FROM (
-        SELECT {listed}1 AS pgt_copies, {text} AS pgt_text FROM {table}
+        SELECT {listed}1 AS {weight}, {text} AS pgt_text FROM {table}
         UNION ALL
         SELECT {listed}-{weight}, {text} FROM {buffer} WHERE {later}
-    ) AS r
-) AS r WHERE pgt_copy <= pgt_copies"""
+    ) AS r WINDOW alike AS (PARTITION BY pgt_text COLLATE pg_catalog."C")
+) AS r WHERE pgt_copy <= pgt_net"""
 
 
 def query_at(definition: Definition, ranges: dict[int, ChangeRange], probe: Probe) -> str:

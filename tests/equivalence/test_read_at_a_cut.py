@@ -1,11 +1,14 @@
 """Whole tables read at a cut while later changes are there."""
 
+import re
 from typing import Any
 
+import psycopg
 import pytest
 
 import pytrickle.inspect.verify
-from pytrickle.plan.at_cut import query_at
+from pytrickle.plan.at_cut import AT_CUT, query_at
+from pytrickle.plan.postgres.consolidate import WEIGHT
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
@@ -115,3 +118,10 @@ def test_later_changes_that_statistics_do_not_know_of_are_not_joined(
     assert "Seq Scan on changes_" in plan
     assert "Join" not in plan
     assert "Nested Loop" not in plan
+
+
+@pytest.mark.parametrize("name", sorted({WEIGHT, *re.findall(r"pgt_\w+", AT_CUT)}))
+def test_no_source_has_a_column_of_a_name_that_it_is_read_with(db: Database, name: str) -> None:
+    db.execute(f"CREATE TABLE s ({name} int)")
+    with pytest.raises(psycopg.errors.DuplicateColumn, match="a name that refreshes need for themselves"):
+        db.execute("SELECT pgtrickle_private.refuse_reserved_columns('s')")

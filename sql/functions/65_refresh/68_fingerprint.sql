@@ -17,8 +17,8 @@ BEGIN
             WHERE d.source_type = 'UNCAPTURED'
         UNION SELECT s.pgt_relid::oid FROM pgt_stream_tables AS s
         UNION SELECT unnest(capture_relations(e.source_relid)) FROM pgt_event_times AS e
-        -- Tables whose rows are values elsewhere: in columns, in what functions return, or by a cast. Those of the catalog
-        -- itself change only with its version.
+        -- Tables whose rows are values elsewhere: in columns, in what functions return, or by a cast. Those of this
+        -- catalog change only with its version.
         UNION SELECT COALESCE(NULLIF(y.typrelid, 0), e.typrelid)
             FROM (SELECT DISTINCT d.refobjid FROM pg_depend AS d
                   WHERE d.refclassid = 'pg_type'::regclass AND d.deptype = 'n') AS d
