@@ -70,8 +70,8 @@ class Costs:
     `planning` seconds to plan the delta. With `guessed` no whole refresh was measured: then it may take as little as
     `least_whole`, for the first load may have read what was in no cache yet.
     `steady` knows what differential refreshes took of which there were two of about a size: the first may have been
-    slow for once. The sources have `source_rows` together. Where whole refreshes were only tried, and given up,
-    `whole_limit` are the seconds after which the longest of them was.
+    slow for once. The sources have `source_rows` together. Where no whole refresh was made, but one was tried,
+    it was given up after `whole_limit` seconds.
     """
 
     experience: Experience
@@ -225,6 +225,7 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
 
 
 def _whole_limit(evidence: Evidence) -> float | None:
+    """Return the seconds after which whole refreshes were given up; None where one was made, or none was tried."""
     limits = [past.limit or inf for past in evidence.refreshes if past.whole]
     return max(limits) if limits and inf not in limits else None
 

@@ -13,8 +13,8 @@ PLANNING = 0.1
 # What is expected to be slower than a whole refresh, but was never measured, is tried once: for as long as planning it
 # takes, and then for this share of what a whole refresh takes.
 SHARE = 0.3
-# It is tried again where that is so many times longer by now, for whole refreshes took longer than was expected. So is
-# a whole refresh, where more changes, or others, take longer than those that it was tried after.
+# What was given up is tried again where it may take so many times longer by now: a delta where whole refreshes took
+# longer than was expected, a whole refresh after changes of which a delta takes longer.
 AGAIN = 1.5
 # Unless this share of all rows has changed.
 MOST_CHANGED = 0.05

@@ -26,7 +26,7 @@ QUOTES = 64
 # limit.
 GIVEN_UP = 10
 
-# What stands for the changes of a whole refresh that was given up: what one takes does not depend on them.
+# A whole refresh that was given up is remembered under these changes, for what one takes does not depend on them.
 ANY_CHANGES: tuple[frozenset[int], int] = frozenset(), -1
 
 # Which sources changed; how many changes there are, and how many rows the sources have, by size classes.
@@ -94,8 +94,8 @@ class Remembered:
         """Remember that a refresh took longer than a limit, until a hundred were made another way, or a whole one."""
         self.made_since[pgt_id] = 0
         past = PastRefresh(whole, delta_rows, GIVEN_UP * limit, limit=limit)
-        of_what = ANY_CHANGES if whole else (changed, size_class(delta_rows))
-        self.given_up.setdefault(pgt_id, {})[of_what] = past
+        changes = ANY_CHANGES if whole else (changed, size_class(delta_rows))
+        self.given_up.setdefault(pgt_id, {})[changes] = past
 
     def is_due_again(self, pgt_id: int, changed: frozenset[int], delta_rows: int) -> bool:
         """Whether a delta like this was given up, and the refresh under way is the 2nd, 4th, 8th ... since."""
