@@ -68,10 +68,9 @@ class Costs:
     `few_whole` and `many_whole` are whether the last refresh after fewer than 10,000 changes, or after more, was whole,
     and not as a trial. With `quoted` PostgreSQL's planner was asked about the delta, for none was measured. It takes
     `planning` seconds to plan the delta. With `guessed` no whole refresh was measured: then it may take as little as
-    `least_whole`, for the first load may have read what was in no cache yet.
-    `steady` knows what differential refreshes took of which there were two of about a size: the first may have been
-    slow for once. The sources have `source_rows` together. Where no whole refresh was made, but one was tried,
-    it was given up after `whole_limit` seconds.
+    `least_whole`, for the first load may have read what was in no cache yet; if one was tried, it was given up after
+    `whole_limit` seconds. `steady` knows what differential refreshes took of which there were two of about a size: the
+    first may have been slow for once. The sources have `source_rows` together.
     """
 
     experience: Experience
@@ -226,8 +225,8 @@ def expected(evidence: Evidence, grouped: bool, quote: Quote | None = None) -> C
 
 def _whole_limit(evidence: Evidence) -> float | None:
     """Return the seconds after which whole refreshes were given up; None where one was made, or none was tried."""
-    limits = [past.limit or inf for past in evidence.refreshes if past.whole]
-    return max(limits) if limits and inf not in limits else None
+    longest = max((past.limit or inf for past in evidence.refreshes if past.whole), default=inf)
+    return None if longest == inf else longest
 
 
 def _least_whole(evidence: Evidence, quote: Quote) -> float | None:
