@@ -117,7 +117,10 @@ def test_an_unfilled_stream_table_that_holds_back_keeps_the_cuts_it_will_start_f
 
 
 def clean_and_count(db: Database) -> tuple[int, int]:
-    """Clean the buffer of t; return how many changes were deleted, and how many were read."""
+    """Clean the buffer of t; return how many changes were deleted, and how many were read.
+
+    The first that is deleted is read twice: it tells that there is something to delete.
+    """
     with db.connect() as connection, connection.transaction():
         ((deleted,),) = connection.execute(CLEAN).fetchall()
         read = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_all_tables WHERE relid = %s::regclass"
@@ -137,12 +140,12 @@ def test_clean_up_reads_nothing_of_what_it_keeps(db: Database, analyzed: bool) -
     db.execute(FRONTIER, number)
     if analyzed:
         db.execute(f"ANALYZE {buffer_of(db, 't')}")
-    assert clean_and_count(db) == (10000, 10000), "the oldest that is retained covers the first day"
+    assert clean_and_count(db) == (10000, 10001), "the oldest that is retained covers the first day"
     assert clean_and_count(db) == (0, 0)
     db.execute(
         "UPDATE pgtrickle.pgt_watermark_history SET advanced_at = advanced_at - interval '2 days' WHERE history_id < 4"
     )
-    assert clean_and_count(db) == (20000, 20000)
+    assert clean_and_count(db) == (20000, 20001)
     assert clean_and_count(db) == (0, 0)
 
 
@@ -152,7 +155,7 @@ def test_what_may_not_scan_is_not_compiled(db: Database) -> None:
         "SELECT proname, proconfig @> '{jit=off}' FROM pg_proc WHERE proconfig::text ~ 'enable_' AND pronamespace = %s"
     )
     found = db.execute(f"{without}::regnamespace ORDER BY 1", "pgtrickle_private")
-    named = ("catalog_fingerprint", "clean_change_buffer", "feed_excess", "forget_call", "oldest_beyond")
+    named = "catalog_fingerprint", "clean_change_buffer", "feed_excess", "forget_call", "holds_covered", "oldest_beyond"
     assert found == [(name, True) for name in named]
 
 
@@ -167,13 +170,58 @@ def test_clean_up_looks_only_where_a_reader_moved(db: Database) -> None:
     assert db.value(CLEAN) == 4
     db.execute("INSERT INTO t VALUES (3); INSERT INTO u VALUES (3)")
     db.execute(FRONTIER, numbers["t"])
-    with db.connect() as connection, connection.transaction():
-        assert connection.execute(CLEAN).fetchone() == (1,)
-        looked = "SELECT seq_scan + COALESCE(idx_scan, 0) FROM pg_stat_xact_all_tables WHERE relid = %s::regclass"
-        counts = [connection.execute(looked, (buffer_of(db, source),)).fetchone() for source in ("t", "u")]
-    assert counts == [(1,), (0,)]
+    assert clean_and_look(db, "t", "u") == (1, [2, 0])
     db.execute(FRONTIER, numbers["u"])
     assert db.value(CLEAN) == 1
+
+
+def clean_and_look(db: Database, *sources: str) -> tuple[int, list[int]]:
+    """Clean all buffers; return how many changes were deleted, and how often each source's buffer was looked into."""
+    with db.connect() as connection, connection.transaction():
+        ((deleted,),) = connection.execute(CLEAN).fetchall()
+        looked = "SELECT seq_scan + COALESCE(idx_scan, 0) FROM pg_stat_xact_all_tables WHERE relid = %s::regclass"
+        counts = [connection.execute(looked, (buffer_of(db, source),)).fetchone() for source in sources]
+    return deleted, [count for (count,) in counts]
+
+
+def written(db: Database) -> int:
+    """Clean all buffers; return how many transactions the clean-up made PostgreSQL number, which waits for the disk."""
+    with db.connect() as connection, connection.transaction():
+        connection.execute(CLEAN)
+        ((number,),) = connection.execute("SELECT count(pg_current_xact_id_if_assigned())").fetchall()
+    return int(number)
+
+
+def test_clean_up_writes_nothing_while_the_reader_furthest_back_stays(readers: Database) -> None:
+    """So that each of many readers of a table pays little when it is refreshed alone."""
+    for number in (1, 2):
+        readers.execute(FRONTIER, number)
+    assert readers.value(CLEAN) == 1
+    for value in (2, 3):
+        readers.execute("INSERT INTO t VALUES (%s)", value)
+        readers.execute(FRONTIER, 1)
+        assert written(readers) == 0
+    assert pending(readers) == [2, 3]
+    readers.execute(FRONTIER, 2)
+    assert written(readers) == 1
+    assert pending(readers) == []
+
+
+@pytest.mark.parametrize(
+    ("cuts", "lowest"),
+    [
+        (["(20:20:,,,)", "(10:10:,,,)", "(30:30:,,,)"], ["(10:10:,,,)"]),
+        (["(10:10:,,,)", "(10:10:,,,)"], ["(10:10:,,,)"]),
+        (["(11:12:11,,,)", "(12:12:,,,)"], ["(11:12:11,,,)"]),
+        # Each shows what the other does not: a transaction that was under way, or changes of its own.
+        (["(10:12:10,,,)", "(11:13:11,,,)"], ["(10:12:10,,,)", "(11:13:11,,,)"]),
+        (["(10:10:,12,5,)", "(12:20:12,,,)"], ["(10:10:,12,5,)", "(12:20:12,,,)"]),
+        (["(10:10:,12,5,)", "(13:20:,,,)"], ["(10:10:,12,5,)"]),
+    ],
+)
+def test_of_many_cuts_only_those_furthest_back_are_remembered(db: Database, cuts: list[str], lowest: list[str]) -> None:
+    found = "SELECT pgtrickle_private.lowest_cuts(%s::text[]::pgtrickle.cut[])::text[]"
+    assert db.value(found, cuts) == lowest
 
 
 INDEX = "SELECT pgtrickle_private.index_change_buffer(%s, %s)"

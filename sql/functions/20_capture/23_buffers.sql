@@ -61,8 +61,71 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.pinned_cuts(regclass, pgtrickle.cut[]) IS
     'The cuts from which the consumers of a source still read its changes, or will; NULL before any was filled.';
 
+-- What one cut covers, a cut that covers that one covers too. One of many consumers that stand at different cuts is
+-- behind all others as a rule.
+CREATE OR REPLACE FUNCTION pgtrickle_private.lowest_cuts(cuts pgtrickle.cut[]) RETURNS pgtrickle.cut[]
+    LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    lowest CONSTANT cut := (SELECT c FROM unnest(cuts) AS c ORDER BY pg_snapshot_xmax(c.snapshot), c::text LIMIT 1);
+BEGIN
+    RETURN (SELECT array_agg(DISTINCT c::text)::cut[] FROM unnest(cuts) AS c
+            WHERE c::text = lowest::text
+                -- Asked of most, and faster than the general question.
+                OR ((pg_snapshot_xmin(c.snapshot) < pg_snapshot_xmax(lowest.snapshot)
+                        OR pg_snapshot_xmin(c.snapshot) <= lowest.xid)
+                    AND NOT cut_covers(c, lowest)));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.lowest_cuts(pgtrickle.cut[]) IS
+    'Those of some cuts that together cover what all of them cover, sorted; NULL of none.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.needed_cuts(source regclass, cleaned pgtrickle.cut[])
+    RETURNS pgtrickle.cut[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    cuts cut[] := pinned_cuts(source, cleaned);
+BEGIN
+    IF EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = source) THEN
+        cuts := cuts || ARRAY(SELECT f FROM feed_frontiers(source) AS f);
+    END IF;
+    IF cuts IS NOT NULL AND EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.watermark_retention IS NOT NULL) THEN
+        cuts := cuts || ARRAY(SELECT r FROM retained_cuts(source, cleaned) AS r);
+    END IF;
+    RETURN lowest_cuts(cuts);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.needed_cuts(regclass, pgtrickle.cut[]) IS
+    'The lowest of the cuts from which changes of a source are still read, will be, or are retained; NULL before any '
+    'stream table was filled.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.covered_by_all(cuts pgtrickle.cut[]) RETURNS text
+    LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT format('pgt_xid <= %L::xid8 AND %s', min(greatest(pg_snapshot_xmax(c.snapshot), c.xid)::text::numeric),
+        COALESCE(string_agg(format('pgtrickle.covers($1[%s], pgt_xid, pgt_pos)', c.number), ' AND '), 'false'))
+    FROM unnest(cuts) WITH ORDINALITY AS c(snapshot, xid, pos, lsn, number)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.covered_by_all(pgtrickle.cut[]) IS
+    'The condition that a change is covered by all cuts, which it takes as its parameter; false for none.';
+
 -- What is retained may be most of the buffer, and no statistics say so; so it is found by the index if there is one.
 -- With scans forbidden the estimated cost is huge, which must not make PostgreSQL compile the plan.
+CREATE OR REPLACE FUNCTION pgtrickle_private.holds_covered(buffer text, cuts pgtrickle.cut[]) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET enable_seqscan = off SET jit = off
+AS $$
+DECLARE
+    found boolean;
+BEGIN
+    EXECUTE format('SELECT EXISTS (SELECT FROM %s WHERE %s)', buffer, covered_by_all(cuts)) INTO found USING cuts;
+    RETURN found;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.holds_covered(text, pgtrickle.cut[]) IS
+    'Whether a change buffer holds a change that all these cuts cover.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.clean_change_buffer(source regclass) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET enable_seqscan = off SET jit = off
@@ -70,32 +133,21 @@ AS $$
 DECLARE
     change_buffer text;
     cleaned cut[];
-    frontiers cut[];
+    cuts cut[];
     deleted bigint;
 BEGIN
     -- Never waits: a refresh that holds this row is about to move its frontier, the next clean-up will do.
     SELECT buffer, cleaned_through INTO change_buffer, cleaned FROM pgt_change_tracking
         WHERE source_relid = source FOR UPDATE SKIP LOCKED;
-    frontiers := pinned_cuts(source, cleaned);
-    IF EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = source) THEN
-        frontiers := frontiers || ARRAY(SELECT DISTINCT ON (f::text) f FROM feed_frontiers(source) AS f);
-    END IF;
-    IF change_buffer IS NULL OR frontiers IS NULL
-        OR has_table_privilege(to_regclass(change_buffer)::oid, 'DELETE') IS NOT TRUE THEN
+    cuts := needed_cuts(source, cleaned);
+    IF change_buffer IS NULL THEN
         RETURN 0;
-    ELSIF EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.watermark_retention IS NOT NULL) THEN
-        frontiers := frontiers || ARRAY(SELECT DISTINCT ON (r::text) r FROM retained_cuts(source, cleaned) AS r);
     END IF;
-    EXECUTE format('DELETE FROM %s WHERE pgt_xid <= $2 AND %s', change_buffer,
-        (SELECT string_agg(format('pgtrickle.covers($1[%s], pgt_xid, pgt_pos)', i), ' AND ')
-            FROM generate_subscripts(frontiers, 1) AS i))
-    USING frontiers, (SELECT greatest(pg_snapshot_xmax(f.snapshot), f.xid) AS highest
-        FROM unnest(frontiers) AS f ORDER BY highest LIMIT 1);
+    EXECUTE format('DELETE FROM %s WHERE %s', change_buffer, covered_by_all(cuts)) USING cuts;
     GET DIAGNOSTICS deleted = ROW_COUNT;
     IF deleted > 0 THEN
-        UPDATE pgt_change_tracking SET cleaned_through = frontiers WHERE source_relid = source;
+        UPDATE pgt_change_tracking SET cleaned_through = cuts WHERE source_relid = source;
     END IF;
-    PERFORM fit_buffer_index(source, change_buffer);
     RETURN deleted;
 END
 $$;
@@ -105,6 +157,9 @@ COMMENT ON FUNCTION pgtrickle_private.clean_change_buffer(regclass) IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.clean_change_buffers(sources oid[]) RETURNS bigint
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+DECLARE
+    tracked record;
+    deleted bigint := 0;
 BEGIN
     -- An older snapshot would not see the frontier that a refresh stored meanwhile.
     IF current_setting('transaction_isolation') <> 'read committed' THEN
@@ -116,16 +171,21 @@ BEGIN
         PERFORM cut_off_laggards();
     END IF;
     -- To look into the buffers of all sources would take each tick longer the more there are. Where the consumers stand
-    -- as they did at the last clean-up, nothing is left to delete; a buffer without a page never held anything.
-    RETURN (
-        SELECT COALESCE(sum(clean_change_buffer(k.source_relid)), 0)
+    -- as they did at the last clean-up, nothing is left to delete; a buffer without a page never held anything. Where
+    -- one of many was refreshed, others mostly still need all that there is: nothing is locked to find that out.
+    FOR tracked IN
+        SELECT k.source_relid, k.buffer, k.cleaned_through, needed_cuts(k.source_relid, k.cleaned_through) AS cuts
         FROM pgt_change_tracking AS k
-        WHERE k.source_relid = ANY (sources::regclass[]) AND CASE
-            WHEN pg_relation_size(to_regclass(k.buffer)) = 0 THEN false
-            WHEN EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.watermark_retention IS NOT NULL)
-                OR EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = k.source_relid) THEN true
-            ELSE k.cleaned_through::text IS DISTINCT FROM pinned_cuts(k.source_relid, k.cleaned_through)::text
-        END);
+        WHERE k.source_relid = ANY (sources::regclass[]) AND pg_relation_size(to_regclass(k.buffer)) > 0
+            AND has_table_privilege(to_regclass(k.buffer)::oid, 'DELETE')
+    LOOP
+        IF tracked.cleaned_through::text IS DISTINCT FROM tracked.cuts::text
+            AND holds_covered(tracked.buffer, tracked.cuts) THEN
+            deleted := deleted + clean_change_buffer(tracked.source_relid);
+        END IF;
+        PERFORM fit_buffer_index(tracked.source_relid, tracked.buffer);
+    END LOOP;
+    RETURN deleted;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.clean_change_buffers(oid[]) IS
