@@ -22,9 +22,12 @@ from pytrickle.plan.planning import plan_differential
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.choosing import changed_sources
 from pytrickle.refresh.planner import Planner
-from pytrickle.refresh.remembered import SLOW, Remembered
+from pytrickle.refresh.remembered import Remembered
 from pytrickle.refresh.standing import with_state
 from pytrickle.refresh.values import Computation
+
+# Beside a whole refresh that takes so many seconds no delta is timed: other stream tables wait for the same connection.
+LONGEST = 60.0
 
 
 def time_given_up(
@@ -35,7 +38,7 @@ def time_given_up(
     Remember how long the delta takes if that is clearly less.
     """
     direct = plan.action is Action.DIFFERENTIAL and plan.read is not None and plan.placement.direct
-    if not direct or whole >= SLOW:
+    if not direct or whole >= LONGEST:
         return
     limited, began = replace(plan, most_seconds=whole / MARGIN), monotonic()
     try:

@@ -41,7 +41,8 @@ class Remembered:
     are the sources whose changes differential refreshes of this process took in together. `tried` are the
     stream tables whose changes Spark joined: what failed there is not tried again. `failed` are those of which the
     last refresh in a single transaction did. `given_up` are the refreshes that took too long, differential ones with
-    the sources that had changed; `made_since` counts the refreshes after that. Of `unlimited` stream tables Spark would
+    the sources that had changed, or what they would have taken, where that was timed; `made_since` counts the refreshes
+    after that. Of `unlimited` stream tables Spark would
     have read what was to be tried, which no limit ends. `left_behind` counts the refreshes that left behind the groups
     that a query keeps, `untaken` how often it was tried to fill them since a refresh used them last.
     What is kept for `grown` stream tables may have many more rows since it was last looked at.
@@ -99,17 +100,14 @@ class Remembered:
 
     def is_due_again(self, pgt_id: int, changed: frozenset[int], delta_rows: int) -> bool:
         """Whether a delta like this was given up, and the refresh under way is the 2nd, 4th, 8th ... since."""
-        given_up = (changed, size_class(delta_rows)) in self.given_up.get(pgt_id, {})
+        past = self.given_up.get(pgt_id, {}).get((changed, size_class(delta_rows)))
         since = self.made_since[pgt_id] + 1
-        return given_up and since > 1 and since & (since - 1) == 0
+        return past is not None and past.limit is not None and since > 1 and since & (since - 1) == 0
 
     def found_out(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
-        """Take note of what a differential refresh that was given up takes; the refresh made instead is newer."""
-        self.given_up.get(pgt_id, {}).pop((changed, size_class(past.delta_rows)), None)
+        """Take note of what a differential refresh that was given up takes, which is not in the database's history."""
+        self.given_up.setdefault(pgt_id, {})[changed, size_class(past.delta_rows)] = past
         self.measured.setdefault(pgt_id, set()).add(changed)
-        if known := self.evidences.get(pgt_id):
-            refreshes = (*known.refreshes[:1], past, *known.refreshes[1:])
-            self.evidences[pgt_id] = replace(known, refreshes=_newest(refreshes))
 
     def add(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
         """Take note of a refresh of this process; after a slow one, or a first load, the database is asked again."""
@@ -119,9 +117,9 @@ class Remembered:
         self.made_since[pgt_id] += 1
         if self.made_since[pgt_id] >= RENEWED:
             self.given_up.pop(pgt_id, None)
-        if past.whole:
-            self.given_up.get(pgt_id, {}).pop(ANY_CHANGES, None)
-        else:
+        made = ANY_CHANGES if past.whole else (changed, size_class(past.delta_rows))
+        self.given_up.get(pgt_id, {}).pop(made, None)
+        if not past.whole:
             self.measured.setdefault(pgt_id, set()).add(changed)
         known = self.evidences.get(pgt_id)
         if known is None:

@@ -174,11 +174,16 @@ def test_what_spark_would_read_without_a_limit_is_not_tried(tables: Database, mo
         assert len(chosen) == 1
 
 
+@pytest.mark.parametrize("slow", [0.0, 3_000.0], ids=["history is read again", "remembered"])
 @pytest.mark.parametrize("rows", [FEW, MANY])
 def test_a_delta_that_was_given_up_too_early_is_timed_beside_the_whole(
-    tables: Database, monkeypatch: pytest.MonkeyPatch, rows: int
+    tables: Database, monkeypatch: pytest.MonkeyPatch, rows: int, slow: float
 ) -> None:
-    """A trial's limit is a share of what the whole takes; what takes more than that may still be the quicker way."""
+    """A trial's limit is a share of what the whole takes; what takes more than that may still be the quicker way.
+
+    The history, which is read again after a slow refresh, has nothing of what was timed only.
+    """
+    monkeypatch.setattr(pytrickle.refresh.remembered, "SLOW", slow)
     with loaded(tables) as client:
         with monkeypatch.context() as early:
             limiting(early, DELTA, 0.001)
@@ -201,7 +206,7 @@ def test_a_delta_that_was_given_up_is_timed_again_ever_more_seldom(
         timed.append(past.made_since[1])
 
     chosen = limiting(monkeypatch, DELTA, 0.001)
-    monkeypatch.setattr(pytrickle.refresh.given_up, "SLOW", 3_000.0)
+    monkeypatch.setattr(pytrickle.refresh.given_up, "LONGEST", 3_000.0)
     with loaded(tables) as client:
         with monkeypatch.context() as untimed:
             untimed.setattr(pytrickle.refresh.given_up, "time_given_up", noting)
