@@ -91,6 +91,8 @@ BEGIN
 END
 $$
 """
+# Most of what is asked reads no row, but may look dear to PostgreSQL, which would compile it first.
+NOT_COMPILED = "SET LOCAL jit = off"
 IMPLIED = "an operator that its text does not name, such as that of IN or NULLIF, and only the search_path finds"
 # Classes of what says nothing about the query but only what kept the server from answering: connection, state of the
 # transaction, rollback, resources, locks, an operator, the system. Of a lost connection the client tells by none.
@@ -261,6 +263,7 @@ def server_probe(connection: psycopg.Connection) -> Iterator[ServerProbe]:
     connection.execute(KEEP_TEMPORARY_SCHEMA)
     with connection.transaction(force_rollback=True):
         connection.execute(filled("SET LOCAL search_path = {path}", path=SAFE_PATH))
+        connection.execute(NOT_COMPILED)
         yield ServerProbe(connection)
 
 

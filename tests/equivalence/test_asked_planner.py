@@ -8,6 +8,7 @@ import pytest
 import pytrickle.refresh.choosing
 import pytrickle.refresh.remembered
 from pytrickle.catalog.query_cost import query_cost
+from pytrickle.catalog.server_probe import server_probe
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.ways import FEW_ROWS, Prices, World, create, took, world_of
@@ -192,3 +193,16 @@ def test_a_join_of_many_little_tables_is_computed_whole_for_its_delta_is_long(db
         assert all(result.matches for result in client.verify())
         connection.execute("UPDATE little3 SET k = 1 WHERE id = 7")
         assert client.refresh("wide").action == "DIFFERENTIAL", "a part for the one table that changed is not long"
+
+
+def test_nothing_is_compiled_to_learn_what_a_query_looks_like(db: Database) -> None:
+    """Some questions about a query are asked by one that reads no row, which PostgreSQL may take to be dear."""
+
+    def compiled() -> list[tuple[str]]:
+        return connection.execute("SELECT current_setting('jit')").fetchall()
+
+    with db.connect() as connection:
+        connection.execute("SET jit = on")
+        with server_probe(connection) as probe:
+            assert (compiled(), probe.column_types("SELECT 1 AS a")) == ([("off",)], ("integer",))
+        assert compiled() == [("on",)]

@@ -98,14 +98,15 @@ def test_a_whole_refresh_that_was_given_up_is_so_whatever_changes_until_one_is_m
 
 def test_what_a_delta_would_have_taken_is_remembered_until_one_is_made() -> None:
     """A slow whole refresh has the history read anew, which does not have what was timed only."""
-    past, known, timed = Remembered(), Evidence(1_000, 10, (PastRefresh(True, 5, 2 * SLOW),)), PastRefresh(False, 5, 0.5)
+    past, whole, timed = Remembered(), PastRefresh(True, 5, 2 * SLOW), PastRefresh(False, 5, 0.5)
+    known = Evidence(1_000, 10, (whole,))
     past.give_up(7, False, 5, 0.1, A)
-    past.add(7, PastRefresh(True, 5, 2 * SLOW), A)
+    past.add(7, whole, A)
     assert past.is_due_again(7, A, 5)
     past.found_out(7, timed, A)
     for _ in range(2):
         assert past.about(7, known, A).refreshes == (timed, *known.refreshes)
-        past.add(7, PastRefresh(True, 5, 2 * SLOW), A)
+        past.add(7, whole, A)
     assert not past.is_due_again(7, A, 5)
     past.add(7, PastRefresh(False, 5, QUICK), A)
     assert past.about(7, known, A).refreshes == known.refreshes
