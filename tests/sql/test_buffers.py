@@ -159,6 +159,26 @@ def test_what_may_not_scan_is_not_compiled(db: Database) -> None:
     assert found == [(name, True) for name in named]
 
 
+def test_no_clean_up_is_compiled_where_changes_are_retained(db: Database) -> None:
+    """Of functions PostgreSQL expects many rows, and would compile what reads a few within a millisecond."""
+    unknown = "UPDATE pg_class SET relpages = 0, reltuples = -1 WHERE relkind = 'r' AND relnamespace = %s::regnamespace"
+    db.execute(unknown, "pgtrickle")
+    connection, said = db.connect(options="-c jit=on -c client_min_messages=debug1"), list[str]()
+    if connection.execute("SELECT pg_jit_available()").fetchone() == (False,):
+        pytest.skip("this server cannot compile plans")
+    db.execute("CREATE TABLE t (a integer)")
+    number = db.value("SELECT pgtrickle.create_stream_table('s', 'SELECT a FROM t', watermark_retention => '1 day')")
+    db.execute(FRONTIER, number)
+    db.execute("INSERT INTO t VALUES (1); SELECT pgtrickle.advance_watermark('t', '2026-01-01')")
+    connection.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
+    connection.execute("SELECT sum(i) FROM generate_series(1, 9999999) AS i WHERE i < 0")
+    compiled = [message for message in said if message.startswith("time to inline")]
+    assert compiled, "the server says what it compiles"
+    said.clear()
+    connection.execute(CLEAN)
+    assert [message for message in said if message.startswith("time to inline")] == []
+
+
 def test_clean_up_looks_only_where_a_reader_moved(db: Database) -> None:
     numbers = {}
     for source in ("t", "u"):

@@ -67,9 +67,12 @@ COMMENT ON FUNCTION pgtrickle_private.retained_from(regclass, interval) IS
     'The advance that was the newest of a source so long ago: it and all later ones are retained; 0 for all.';
 
 -- Cuts that the buffer no longer reaches are passed over: what was cleaned does not come back.
+-- Of each function within PostgreSQL expects a thousand rows, which must not make it compile the plan: that takes a
+-- hundred times longer than to follow it.
 CREATE OR REPLACE FUNCTION pgtrickle_private.retained_cuts(p_source regclass, cleaned pgtrickle.cut[])
     RETURNS SETOF pgtrickle.cut
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET jit = off
 AS $$
     SELECT p.cut
     FROM pgt_stream_tables AS t
