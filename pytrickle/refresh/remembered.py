@@ -42,9 +42,9 @@ class Remembered:
     stream tables whose changes Spark joined: what failed there is not tried again. `failed` are those of which the
     last refresh in a single transaction did. `given_up` are the refreshes that took too long, differential ones with
     the sources that had changed, or what they would have taken, where that was timed; `made_since` counts the refreshes
-    after that. Of `unlimited` stream tables Spark would
-    have read what was to be tried, which no limit ends. `left_behind` counts the refreshes that left behind the groups
-    that a query keeps, `untaken` how often it was tried to fill them since a refresh used them last.
+    after that. Of `unlimited` stream tables Spark would have read what was to be tried, which no limit ends.
+    `left_behind` counts the refreshes that left behind the groups that a query keeps, `untaken` how often it was tried
+    to fill them since a refresh used them last.
     What is kept for `grown` stream tables may have many more rows since it was last looked at.
     """
 
