@@ -51,7 +51,7 @@ HISTORY = statement(
     [
         *("pgt_id", "action", "initiated_by", "reason", "delta_rows", "rows_inserted", "rows_deleted"),
         *("effective_watermark", "effective_batch", "data_timestamp", "fixpoint_iteration", "engine"),
-        *("phases", "staged_bytes", "newest_change_at", "change_clock"),
+        *("phases", "staged_bytes", "newest_change_at", "change_clock", "gave_up_ms"),
     ],
 )
 FRONTIERS_AND_HISTORY = f"""

@@ -19,6 +19,7 @@ class Measures:
     """Seconds by phase, of which one is always running; `staged_bytes` is None where Spark wrote the rows to a table.
 
     A refresh plans first, then computes rows, waits where others are committed together with it, and applies them.
+    `gave_up` are the seconds after which the other way was given up, None where it was not tried.
     """
 
     started: float = field(default_factory=monotonic)
@@ -26,6 +27,7 @@ class Measures:
     entered: float = field(default_factory=monotonic)
     seconds: dict[str, float] = field(default_factory=dict)
     staged_bytes: int | None = None
+    gave_up: float | None = None
 
     def enter(self, phase: str) -> None:
         """End the phase that is running, and begin another one."""
@@ -66,14 +68,15 @@ class Measures:
             self.seconds[PLAN] = max(self.seconds.get(PLAN, 0.0) - seconds, 0.0)
             self.seconds[CHOOSE] = self.seconds.get(CHOOSE, 0.0) + seconds
 
-    def given_up(self) -> None:
-        """Count all until now as spent on choosing, for the refresh begins again.
+    def given_up(self, limit: float) -> None:
+        """Count all until now as spent on choosing, for the refresh begins again after so many seconds of one way.
 
         >>> measures = Measures(seconds={PLAN: 1.0, COMPUTE: 2.0}, phase=COMPUTE)
-        >>> measures.given_up()
-        >>> list(measures.seconds), measures.phase
-        (['choose'], 'plan')
+        >>> measures.given_up(1.5)
+        >>> list(measures.seconds), measures.phase, measures.gave_up
+        (['choose'], 'plan', 1.5)
         """
+        self.gave_up = limit
         self.enter(PLAN)
         self.seconds = {CHOOSE: sum(self.seconds.values())}
 
@@ -84,6 +87,7 @@ def measured(measures: Measures, plan: RefreshPlan) -> dict[str, Any]:
     return {
         "phases": Jsonb(measures.milliseconds()),
         "staged_bytes": measures.staged_bytes,
+        "gave_up_ms": None if measures.gave_up is None else 1000 * measures.gave_up,
         "oldest_change_at": came.oldest if came else None,
         "newest_change_at": came.newest if came else None,
         "change_clock": came and ("commit" if came.by_commit else "capture"),

@@ -191,6 +191,10 @@ class ChangeRange:
         return old | self.given_new.given(self.new) if self.new else old
 
 
+# What was given up is taken to last so many times longer than was waited: longer than the refresh that set the limit.
+GIVEN_UP = 10
+
+
 @dataclass(frozen=True, slots=True)
 class PastRefresh:
     """A completed refresh: whether it computed the whole table, how many seconds it took, and whether on Spark.
@@ -204,6 +208,11 @@ class PastRefresh:
     spark: bool = False
     limit: float | None = None
 
+    @classmethod
+    def given_up(cls, whole: bool, delta_rows: int, limit: float) -> "PastRefresh":
+        """Return what is known of one that was given up after so many seconds."""
+        return cls(whole, delta_rows, GIVEN_UP * limit, limit=limit)
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -213,7 +222,9 @@ class Evidence:
     the seconds of the newest refresh that began from nothing, which Spark may have `loaded_by_spark`; in `reading` of
     them the query was read, None where one statement read and stored it. `quick` are the seconds that the quickest
     tenth of the refreshes of any stream table took lately, None where too few are known. `kept_rows` are those of the
-    largest table that its refreshes maintain, shown or hidden.
+    largest table that its refreshes maintain, shown or hidden. Of each kind of refreshes that was not completed since,
+    `given_up` has the newest that took too long, or what it would have taken, and `made_since` says how many were made
+    after the newest of all these.
     """
 
     source_rows: int
@@ -224,6 +235,8 @@ class Evidence:
     quick: float | None = None
     kept_rows: int = 0
     reading: float | None = None
+    given_up: tuple[PastRefresh, ...] = ()
+    made_since: int = 0
 
     @property
     def largest_rows(self) -> int:

@@ -1,8 +1,11 @@
 """What a stream table's sizes and past refreshes say about the next one."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
 import psycopg
 
-from pytrickle.catalog.definition import Evidence, PastRefresh
+from pytrickle.catalog.definition import Evidence, PastRefresh, size_class
 from pytrickle.catalog.stream_table import StreamTable
 
 # What a refresh takes that is like one before: neither a wait for others nor the comparison of two ways.
@@ -23,9 +26,9 @@ WITH sizes AS (
     GROUP BY r.relid
 ), completed AS (
     SELECT action, delta_rows, {seconds} AS seconds, refresh_id, engine = 'spark' AS spark,
-        ((phases ->> 'compute')::numeric / 1000)::float8 AS reading
+        ((phases ->> 'compute')::numeric / 1000)::float8 AS reading, gave_up_ms, other_ms
     FROM (
-        SELECT refresh_id, action, status, delta_rows, started_at, finished_at, phases, engine
+        SELECT refresh_id, action, status, delta_rows, started_at, finished_at, phases, engine, gave_up_ms, other_ms
         FROM pgtrickle.pgt_refresh_history WHERE pgt_id = %(pgt_id)s ORDER BY refresh_id DESC LIMIT %(scanned)s
     ) AS h
     WHERE status = 'COMPLETED'
@@ -39,7 +42,8 @@ SELECT
     coalesce((SELECT sum(rows) FROM sizes WHERE relid = ANY (%(sources)s::oid[])), 0)::bigint,
     coalesce((SELECT sum(rows) FROM sizes WHERE relid = %(relid)s::oid), 0)::bigint,
     (SELECT coalesce(jsonb_agg(
-        jsonb_build_array(action = 'FULL', delta_rows, seconds, coalesce(spark, false)) ORDER BY refresh_id DESC), '[]')
+        jsonb_build_array(action = 'FULL', delta_rows, seconds, coalesce(spark, false), gave_up_ms, other_ms)
+        ORDER BY refresh_id DESC), '[]')
      FROM past),
     f.seconds, coalesce(f.spark, true), q.seconds,
     coalesce((SELECT max(rows) FROM sizes WHERE relid <> ALL (%(sources)s::oid[])), 0)::bigint, f.reading
@@ -57,6 +61,8 @@ KEPT = 100
 # How quick a database is: the quickest tenth of so many newest refreshes of any stream table, if so many are known.
 LATELY = 100
 ENOUGH = 10
+# What was given up is tried again after so many refreshes.
+RENEWED = 100
 LIMITS = {"scanned": SCANNED, "kept": KEPT, "lately": LATELY, "enough": ENOUGH}
 
 
@@ -71,5 +77,29 @@ def evidence(connection: psycopg.Connection, table: StreamTable) -> Evidence:
     values = {"relids": [table.relid, *sources], "relid": table.relid, "sources": sources, "pgt_id": table.pgt_id}
     row = connection.execute(EVIDENCE, {**values, **LIMITS}).fetchone()
     read, stored, past, first_load, by_spark, quick, kept, reading = row or (0, 0, [], None, True, None, 0, None)
-    refreshes = tuple(PastRefresh(*entry) for entry in past)
-    return Evidence(read, stored, refreshes, first_load, by_spark, quick, kept, reading)
+    refreshes = tuple(PastRefresh(*entry[:4]) for entry in past)
+    found = Evidence(read, stored, refreshes, first_load, by_spark, quick, kept, reading)
+    others = dict(given_up(refreshes, [tuple(entry[4:]) for entry in past]))
+    return replace(found, given_up=tuple(others.values()), made_since=min(others, default=0))
+
+
+def given_up(
+    refreshes: tuple[PastRefresh, ...], others: Sequence[tuple[float | None, float | None]]
+) -> Iterator[tuple[int, PastRefresh]]:
+    """Yield what was given up before one of the refreshes, newest first, and what it would have taken if that is known.
+
+    With each goes how many were made after it. What was completed since is left out: then the history has it.
+    """
+    known: set[tuple[bool, int]] = set()
+    for number, (made, (gave_up, other)) in enumerate(zip(refreshes[:RENEWED], others, strict=False)):
+        known.add(_kind(made))
+        if gave_up is not None:
+            past = PastRefresh.given_up(not made.whole, made.delta_rows, gave_up / 1000)
+            if _kind(past) not in known:
+                yield number, past if other is None else PastRefresh(past.whole, past.delta_rows, other / 1000)
+            known.add(_kind(past))
+
+
+def _kind(past: PastRefresh) -> tuple[bool, int]:
+    """Say how a refresh was made, and of about how many changes where that matters."""
+    return past.whole, 0 if past.whole else size_class(past.delta_rows)

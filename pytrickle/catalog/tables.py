@@ -18,6 +18,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Double,
     Identity,
     Integer,
     Interval,
@@ -186,6 +187,8 @@ refresh_history = Table(
     Column("oldest_change_at", TIMESTAMP),
     Column("newest_change_at", TIMESTAMP),
     Column("change_clock", Text),
+    Column("gave_up_ms", Double),
+    Column("other_ms", Double),
 )
 
 refresh_requests = Table(

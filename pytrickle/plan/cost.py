@@ -18,7 +18,7 @@ REACH = 3
 LEAST_PER_CHANGE = 0.4e-6
 
 # So many of the newest refreshes of either kind are taken into account.
-CONSIDERED = 5
+CONSIDERED = 3
 # After so many refreshes of the other way a single one is not believed any more.
 PATIENCE = 8
 LEAST_SLOWNESS = 0.01

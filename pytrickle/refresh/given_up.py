@@ -2,16 +2,20 @@
 
 A trial has a share of the time that the whole is expected to take, so as to delay a refresh by little. Once that is
 committed, nobody waits for what is timed. The trial may have met changes that are dear for once, such as those of a
-nation; so the delta is timed again, ever more seldom.
+nation; so the delta is timed again, ever more seldom. What is found out enters the history, for the next process.
 """
 
 from dataclasses import replace
 from logging import getLogger
 from time import monotonic
 
+from sqlalchemy import bindparam, func, select, update
+
 from pytrickle.catalog.definition import PastRefresh
+from pytrickle.catalog.tables import refresh_history
 from pytrickle.compute.postgres import read_directly
 from pytrickle.database import Snapshot, translate_errors
+from pytrickle.database.statement import statement
 from pytrickle.defects import defects_named
 from pytrickle.errors import PytrickleError
 from pytrickle.plan.apply_plan import Action
@@ -22,16 +26,21 @@ from pytrickle.plan.planning import plan_differential
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.choosing import changed_sources
 from pytrickle.refresh.planner import Planner
-from pytrickle.refresh.remembered import Remembered
 from pytrickle.refresh.standing import with_state
 from pytrickle.refresh.values import Computation
 
 # Beside a whole refresh that takes so many seconds no delta is timed: other stream tables wait for the same connection.
 LONGEST = 60.0
+NEWEST = (
+    select(func.max(refresh_history.c.refresh_id))
+    .where(refresh_history.c.pgt_id == bindparam("pgt_id"))
+    .scalar_subquery()
+)
+NOTE = statement(update(refresh_history).where(refresh_history.c.refresh_id == NEWEST), ["other_ms"])
 
 
 def time_given_up(
-    past: Remembered, snapshot: Snapshot, plan: RefreshPlan, settings: tuple[str, ...], whole: float
+    planner: Planner, snapshot: Snapshot, plan: RefreshPlan, settings: tuple[str, ...], whole: float
 ) -> None:
     """Read the rows of a delta that was given up, in the snapshot of the whole refresh that took so many seconds.
 
@@ -44,12 +53,17 @@ def time_given_up(
     try:
         with translate_errors(), read_directly(snapshot.connection, limited, settings):
             seconds = monotonic() - began + FIXED
+        if seconds * MARGIN <= whole:
+            _note(planner, plan, seconds)
     except PytrickleError as error:
         getLogger(__name__).debug("A delta was not timed: %s", error)
-        return
-    if seconds * MARGIN <= whole:
-        found = PastRefresh(False, plan.delta_rows, seconds)
-        past.found_out(plan.shape.definition.pgt_id, found, changed_sources(plan.ranges))
+
+
+def _note(planner: Planner, plan: RefreshPlan, seconds: float) -> None:
+    pgt_id, found = plan.shape.definition.pgt_id, PastRefresh(False, plan.delta_rows, seconds)
+    planner.past.found_out(pgt_id, found, changed_sources(plan.ranges))
+    with translate_errors():
+        planner.connection.execute(NOTE, {"pgt_id": pgt_id, "other_ms": 1000 * seconds})
 
 
 def time_again(planner: Planner, snapshot: Snapshot, computation: Computation) -> None:
@@ -66,4 +80,4 @@ def time_again(planner: Planner, snapshot: Snapshot, computation: Computation) -
     except PytrickleError as error:
         getLogger(__name__).debug("A delta was not planned: %s", error)
         return
-    time_given_up(planner.past, snapshot, delta, computation.settings, computation.measures.of_its_own())
+    time_given_up(planner, snapshot, delta, computation.settings, computation.measures.of_its_own())

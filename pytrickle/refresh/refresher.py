@@ -118,13 +118,13 @@ class Refresher:
             if plan.most_seconds is None:
                 raise
             self.planner.give_up(plan, plan.most_seconds)
-            measures.given_up()
+            measures.given_up(plan.most_seconds)
             with translate_errors():
                 instead = self.planner.plan(snapshot, table, ranges)
             computation = Computation(table, goal, instead, measures=measures)
             done = self._carry_out(computation, snapshot)
             if snapshot.connection is not self.connection:
-                time_given_up(self.planner.past, snapshot, plan, computation.settings, measures.of_its_own())
+                time_given_up(self.planner, snapshot, plan, computation.settings, measures.of_its_own())
             return done
         return self._carry_out(Computation(table, goal, plan, measures=measures), snapshot)
 

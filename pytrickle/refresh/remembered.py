@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from pytrickle.catalog.definition import Evidence, PastRefresh, size_class
+from pytrickle.catalog.past_refreshes import RENEWED
 from pytrickle.plan.cost import PATIENCE
 from pytrickle.plan.quote import Quote
 
-# What was given up is tried again after so many refreshes. The database's history is read again before this process has
-# added as many to what it remembers,
-RENEWED = 100
-# and where a refresh took so many seconds that a query more does not matter.
+# The database's history is read again before this process has added RENEWED refreshes to what it remembers, and where a
+# refresh took so many seconds that a query more does not matter.
 SLOW = 1.0
 # So many refreshes of about each number of changes are remembered; more would change nothing.
 KEPT = 2 * PATIENCE
@@ -22,12 +21,12 @@ MOST_LEFT = 100
 # So many quotes of one stream table are kept.
 QUOTES = 64
 
-# What was given up is taken to last so many times longer than was waited: longer than the whole refresh that set the
-# limit.
-GIVEN_UP = 10
-
+# Which sources changed, and the size class of their changes.
+Changes = tuple[frozenset[int], int]
+# Of the differential refreshes that other processes gave up nobody knows which sources had changed.
+UNKNOWN: frozenset[int] = frozenset()
 # A whole refresh that was given up is remembered under these changes, for what one takes does not depend on them.
-ANY_CHANGES: tuple[frozenset[int], int] = frozenset(), -1
+ANY_CHANGES: Changes = frozenset(), -1
 
 # Which sources changed; how many changes there are, and how many rows the sources have, by size classes.
 Size = tuple[frozenset[int], int, int]
@@ -42,7 +41,8 @@ class Remembered:
     stream tables whose changes Spark joined: what failed there is not tried again. `failed` are those of which the
     last refresh in a single transaction did. `given_up` are the refreshes that took too long, differential ones with
     the sources that had changed, or what they would have taken, where that was timed; `made_since` counts the refreshes
-    after that. Of `unlimited` stream tables Spark would have read what was to be tried, which no limit ends.
+    after that. What other processes gave up comes from the history when that is first read. Of `unlimited` stream
+    tables Spark would have read what was to be tried, which no limit ends.
     `left_behind` counts the refreshes that left behind the groups that a query keeps, `untaken` how often it was tried
     to fill them since a refresh used them last.
     What is kept for `grown` stream tables may have many more rows since it was last looked at.
@@ -55,7 +55,7 @@ class Remembered:
     planned_few: dict[int, tuple[str, ...]] = field(default_factory=dict)
     tried: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
-    given_up: dict[int, dict[tuple[frozenset[int], int], PastRefresh]] = field(default_factory=dict)
+    given_up: dict[int, dict[Changes, PastRefresh]] = field(default_factory=dict)
     made_since: Counter[int] = field(default_factory=Counter)
     unlimited: set[int] = field(default_factory=set)
     left_behind: Counter[int] = field(default_factory=Counter)
@@ -67,6 +67,9 @@ class Remembered:
         known = self.fresh(pgt_id)
         if known is None:
             known = read()
+            if pgt_id not in self.added:
+                self.given_up[pgt_id] = {_changes(past, UNKNOWN): past for past in known.given_up}
+                self.made_since[pgt_id] = known.made_since
             known = self.evidences[pgt_id] = replace(known, refreshes=_newest(known.refreshes))
             self.added[pgt_id] = 0
         return known
@@ -94,19 +97,18 @@ class Remembered:
     def give_up(self, pgt_id: int, whole: bool, delta_rows: int, limit: float, changed: frozenset[int]) -> None:
         """Remember that a refresh took longer than a limit, until a hundred were made another way, or a whole one."""
         self.made_since[pgt_id] = 0
-        past = PastRefresh(whole, delta_rows, GIVEN_UP * limit, limit=limit)
-        changes = ANY_CHANGES if whole else (changed, size_class(delta_rows))
-        self.given_up.setdefault(pgt_id, {})[changes] = past
+        self._found(pgt_id, PastRefresh.given_up(whole, delta_rows, limit), changed)
 
     def is_due_again(self, pgt_id: int, changed: frozenset[int], delta_rows: int) -> bool:
         """Whether a delta like this was given up, and the refresh under way is the 2nd, 4th, 8th ... since."""
-        past = self.given_up.get(pgt_id, {}).get((changed, size_class(delta_rows)))
+        known, size = self.given_up.get(pgt_id, {}), size_class(delta_rows)
+        past = known.get((changed, size), known.get((UNKNOWN, size)))
         since = self.made_since[pgt_id] + 1
         return past is not None and past.limit is not None and since > 1 and since & (since - 1) == 0
 
     def found_out(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
-        """Take note of what a differential refresh that was given up takes, which is not in the database's history."""
-        self.given_up.setdefault(pgt_id, {})[changed, size_class(past.delta_rows)] = past
+        """Take note of what a differential refresh that was given up takes."""
+        self._found(pgt_id, past, changed)
         self.measured.setdefault(pgt_id, set()).add(changed)
 
     def add(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
@@ -117,8 +119,7 @@ class Remembered:
         self.made_since[pgt_id] += 1
         if self.made_since[pgt_id] >= RENEWED:
             self.given_up.pop(pgt_id, None)
-        made = ANY_CHANGES if past.whole else (changed, size_class(past.delta_rows))
-        self.given_up.get(pgt_id, {}).pop(made, None)
+        self._outdate(pgt_id, past, changed)
         if not past.whole:
             self.measured.setdefault(pgt_id, set()).add(changed)
         known = self.evidences.get(pgt_id)
@@ -130,6 +131,15 @@ class Remembered:
         # A copy, for other lanes read it meanwhile.
         self.evidences[pgt_id] = replace(known, refreshes=_newest((past, *known.refreshes)))
         self.added[pgt_id] = self.added.get(pgt_id, 0) + 1
+
+    def _found(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
+        self._outdate(pgt_id, past, changed)
+        self.given_up.setdefault(pgt_id, {})[_changes(past, changed)] = past
+
+    def _outdate(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
+        """Forget what was given up of refreshes like one that is known now, whichever process gave it up."""
+        for sources in (changed, UNKNOWN):
+            self.given_up.get(pgt_id, {}).pop(_changes(past, sources), None)
 
     def forget(self, pgt_id: int) -> None:
         """Ask the database again the next time."""
@@ -154,6 +164,10 @@ class Remembered:
         if known is None or known[0] is not shape or len(known[1]) >= QUOTES:
             known = self.quotes[pgt_id] = (shape, {})
         known[1][size] = quote
+
+
+def _changes(past: PastRefresh, changed: frozenset[int]) -> Changes:
+    return ANY_CHANGES if past.whole else (changed, size_class(past.delta_rows))
 
 
 def _newest(refreshes: Iterable[PastRefresh]) -> tuple[PastRefresh, ...]:

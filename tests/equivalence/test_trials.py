@@ -13,10 +13,11 @@ import pytrickle.plan.placement
 import pytrickle.refresh.given_up
 import pytrickle.refresh.refresher
 from pytrickle.apply.measures import CHOOSE, Measures
+from pytrickle.catalog import definition
 from pytrickle.database import settle
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import Choice
-from pytrickle.refresh import remembered
+from pytrickle.refresh.planner import Planner
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
@@ -28,6 +29,7 @@ SERVER_LIMIT = (
 FEW, MANY = 3_000, 6_000
 # What is timed beside a whole refresh must be so many times quicker: no delta is.
 SLOWER = 1e6
+GAVE_UP = "SELECT gave_up_ms, other_ms FROM pgtrickle.pgt_refresh_history WHERE delta_rows > 0 ORDER BY refresh_id"
 DELTA, WHOLE = Action.DIFFERENTIAL, Action.FULL
 
 
@@ -52,7 +54,7 @@ def loaded(db: Database) -> Iterator[pytrickle.Client]:
 def limiting(monkeypatch: pytest.MonkeyPatch, action: Action, seconds: float) -> list[Action]:
     """Have one way limited, and chosen until it was given up; return what was chosen."""
     # Such a short limit says nothing of how long the other way takes.
-    monkeypatch.setattr(remembered, "GIVEN_UP", 1e6)
+    monkeypatch.setattr(definition, "GIVEN_UP", 1e6)
     chosen: list[Action] = []
 
     def limited(choice: Choice, delta_rows: int) -> Choice:
@@ -81,8 +83,8 @@ def test_what_takes_too_long_is_done_the_other_way(
     with loaded(tables) as client:
         chosen, counted, given_up = limiting(monkeypatch, tried, 0.001), [], Measures.given_up
 
-        def noting(measures: Measures) -> None:
-            given_up(measures)
+        def noting(measures: Measures, limit: float) -> None:
+            given_up(measures, limit)
             counted.append(list(measures.seconds))
 
         monkeypatch.setattr(Measures, "given_up", noting)
@@ -179,10 +181,7 @@ def test_what_spark_would_read_without_a_limit_is_not_tried(tables: Database, mo
 def test_a_delta_that_was_given_up_too_early_is_timed_beside_the_whole(
     tables: Database, monkeypatch: pytest.MonkeyPatch, rows: int, slow: float
 ) -> None:
-    """A trial's limit is a share of what the whole takes; what takes more than that may still be the quicker way.
-
-    The history, which is read again after a slow refresh, has nothing of what was timed only.
-    """
+    """A trial's limit is a share of what the whole takes; what takes more than that may still be the quicker way."""
     monkeypatch.setattr(pytrickle.refresh.remembered, "SLOW", slow)
     with loaded(tables) as client:
         with monkeypatch.context() as early:
@@ -196,14 +195,47 @@ def test_a_delta_that_was_given_up_too_early_is_timed_beside_the_whole(
     assert "a differential one more than 1 ms" in whole.reason and "more than" not in delta.reason
 
 
+@pytest.mark.parametrize(("tried", "made"), [(DELTA, WHOLE), (WHOLE, DELTA)], ids=["delta", "whole"])
+def test_what_one_process_gave_up_the_next_does_not_try(
+    tables: Database, monkeypatch: pytest.MonkeyPatch, tried: Action, made: Action
+) -> None:
+    """Where a job starts a process for every refresh, each would wait for what does not end in time."""
+    monkeypatch.setattr("pytrickle.refresh.given_up.MARGIN", SLOWER)
+    chosen = limiting(monkeypatch, tried, 0.001)
+    with loaded(tables):
+        pass
+    for _ in range(3):
+        change(tables, MANY)
+        with pytrickle.connect(tables.dsn, engine="postgres") as client:
+            result = client.refresh("st")
+            assert result.action == made.value and client.verify("st").matches
+    assert chosen.count(tried) == 1 and "more than 1 ms" in result.reason
+    assert tables.execute(GAVE_UP) == [(1.0, None), (None, None), (None, None)]
+
+
+def test_what_was_timed_is_known_to_the_next_process(tables: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    with loaded(tables) as client, monkeypatch.context() as early:
+        limiting(early, DELTA, 0.001)
+        change(tables, MANY)
+        assert client.refresh("st").action == "FULL"
+    ((gave_up, other),) = tables.execute(GAVE_UP)
+    assert gave_up == 1.0 and other > 1.0
+    tables.execute("UPDATE pgtrickle.pgt_refresh_history SET other_ms = 12.0 WHERE other_ms IS NOT NULL")
+    change(tables, MANY)
+    with pytrickle.connect(tables.dsn, engine="postgres") as client:
+        result = client.refresh("st")
+        assert result.action == "DIFFERENTIAL" and client.verify("st").matches
+    assert "a differential refresh is expected to take 12 ms" in result.reason
+
+
 def test_a_delta_that_was_given_up_is_timed_again_ever_more_seldom(
     tables: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The changes of the trial may have been dear for once; a hundred refreshes the slower way would be many."""
     timed: list[int] = []
 
-    def noting(past: remembered.Remembered, *given: object) -> None:
-        timed.append(past.made_since[1])
+    def noting(planner: Planner, *given: object) -> None:
+        timed.append(planner.past.made_since[1])
 
     chosen = limiting(monkeypatch, DELTA, 0.001)
     monkeypatch.setattr(pytrickle.refresh.given_up, "LONGEST", 3_000.0)

@@ -97,7 +97,7 @@ def test_a_whole_refresh_that_was_given_up_is_so_whatever_changes_until_one_is_m
 
 
 def test_what_a_delta_would_have_taken_is_remembered_until_one_is_made() -> None:
-    """A slow whole refresh has the history read anew, which does not have what was timed only."""
+    """It was timed only, and no refresh; a slow whole refresh has the history read anew."""
     past, whole, timed = Remembered(), PastRefresh(True, 5, 2 * SLOW), PastRefresh(False, 5, 0.5)
     known = Evidence(1_000, 10, (whole,))
     past.give_up(7, False, 5, 0.1, A)
@@ -110,3 +110,25 @@ def test_what_a_delta_would_have_taken_is_remembered_until_one_is_made() -> None
     assert not past.is_due_again(7, A, 5)
     past.add(7, PastRefresh(False, 5, QUICK), A)
     assert past.about(7, known, A).refreshes == known.refreshes
+
+
+def test_what_other_processes_gave_up_holds_until_this_one_knows_better() -> None:
+    """Which sources had changed then, nobody knows: it is taken for the same ones."""
+    delta, whole = PastRefresh.given_up(False, 5, 0.1), PastRefresh.given_up(True, 5, 0.2)
+    known = Evidence(1_000, 10, (PastRefresh(True, 5, QUICK),), given_up=(delta, whole), made_since=3)
+    for learned in (
+        lambda past: past.add(7, PastRefresh(False, 5, QUICK), A),
+        lambda past: past.found_out(7, PastRefresh(False, 5, 0.5), A),
+        lambda past: past.give_up(7, False, 5, 0.3, A),
+    ):
+        past = Remembered()
+        past.evidence(7, lambda: known)
+        assert past.about(7, known, A).refreshes == (delta, whole, *known.refreshes)
+        assert past.is_due_again(7, A, 5) and not past.is_due_again(7, A, 5_000)
+        learned(past)
+        assert delta not in past.about(7, known, A).refreshes and whole in past.about(7, known, A).refreshes
+        past.forget(7)
+        past.evidence(7, lambda: known)
+        assert delta not in past.about(7, known, A).refreshes
+    past.add(7, PastRefresh(True, 5, QUICK), A)
+    assert whole not in past.about(7, known, A).refreshes
