@@ -69,7 +69,10 @@ TYPE_NAMES = """
 SELECT format_type(t.oid, t.typmod)
 FROM unnest(%s::oid[], %s::integer[]) WITH ORDINALITY AS t (oid, typmod, number) ORDER BY t.number
 """
-NO_ROWS = "SELECT * FROM (\n{query}\n) AS q LIMIT 0"
+# PostgreSQL plans nothing of what it need not read. Even to begin with a plan of which no row is asked takes long where
+# it gets memory for as many groups as are expected.
+NO_ROWS = "SELECT * FROM (SELECT * FROM (\n{query}\n) AS q OFFSET 0) AS q WHERE false"
+PLANNED = "EXPLAIN (COSTS off)\n{query}"
 # The query itself gives no row here. The outer join makes one, on which pg_collation_for can be called.
 COLLATIONS = "SELECT {items} FROM (SELECT) AS one LEFT JOIN ({query}) AS q({names}) ON true"
 COLLATED = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
@@ -91,7 +94,7 @@ BEGIN
 END
 $$
 """
-# Most of what is asked reads no row, but may look dear to PostgreSQL, which would compile it first.
+# What is asked takes little, but may look dear to PostgreSQL, which would compile it first.
 NOT_COMPILED = "SET LOCAL jit = off"
 IMPLIED = "an operator that its text does not name, such as that of IN or NULLIF, and only the search_path finds"
 # Classes of what says nothing about the query but only what kept the server from answering: connection, state of the
@@ -106,8 +109,9 @@ class ServerProbe:
     connection: psycopg.Connection
 
     def column_types(self, query: str) -> tuple[str, ...]:
-        """Return the full type name of every column of a query."""
+        """Return the full type name of every column of a query, which PostgreSQL must be able to plan."""
         with _splitting(self.connection):
+            self.connection.execute(filled(PLANNED, query=query))
             cursor = self.connection.execute(filled(NO_ROWS, query=query))
             result = cursor.pgresult
             count = result.nfields if result else 0

@@ -8,7 +8,8 @@ import pytest
 import pytrickle.refresh.choosing
 import pytrickle.refresh.remembered
 from pytrickle.catalog.query_cost import query_cost
-from pytrickle.catalog.server_probe import server_probe
+from pytrickle.catalog.server_probe import NO_ROWS, server_probe
+from pytrickle.errors import NotDifferentiable
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.ways import FEW_ROWS, Prices, World, create, took, world_of
@@ -206,3 +207,14 @@ def test_nothing_is_compiled_to_learn_what_a_query_looks_like(db: Database) -> N
         with server_probe(connection) as probe:
             assert (compiled(), probe.column_types("SELECT 1 AS a")) == ([("off",)], ("integer",))
         assert compiled() == [("on",)]
+
+
+def test_to_learn_types_nothing_is_made_ready_to_run_but_all_is_planned(world: World) -> None:
+    """Memory for a table of as many groups as are expected would be filled with zeros before no row is read."""
+    grouped = "SELECT k, v, count(*) AS n FROM public.a GROUP BY k, v"
+    plan = "\n".join(line for (line,) in world.db.execute(f"EXPLAIN {NO_ROWS.format(query=grouped)}"))
+    assert "One-Time Filter: false" in plan and "Aggregate" not in plan
+    with world.db.connect() as connection, server_probe(connection) as probe:
+        assert probe.column_types(grouped) == ("integer", "numeric", "bigint")
+        with pytest.raises(NotDifferentiable, match="FULL JOIN is only supported"):
+            probe.column_types("SELECT a.k FROM public.a FULL JOIN public.b ON a.k < b.k")
