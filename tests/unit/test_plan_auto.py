@@ -153,6 +153,17 @@ def test_a_bad_guess_is_corrected_at_the_next_refresh() -> None:
     assert actions == ["DIFFERENTIAL", "FULL", "FULL", "FULL"]
 
 
+@pytest.mark.parametrize("quick_is_whole", [False, True])
+def test_what_became_slower_is_noticed_at_the_second_time_and_what_was_so_once_is_not(quick_is_whole: bool) -> None:
+    """PostgreSQL may plan a delta as it never did before; a single refresh may have waited for something."""
+    quick, slow = PastRefresh(quick_is_whole, 50_000, 1.0), PastRefresh(quick_is_whole, 50_000, 4.0)
+    other = PastRefresh(not quick_is_whole, 50_000, 2.0)
+    kept, left = (Action.FULL, Action.DIFFERENTIAL) if quick_is_whole else (Action.DIFFERENTIAL, Action.FULL)
+    for times, action in ((1, kept), (2, left)):
+        past = (slow,) * times + (quick,) * 5 + (other,) * 2
+        assert choose_action(50_000, Evidence(5_000_000, 250, past), True).action is action
+
+
 def test_a_single_slow_refresh_is_doubted_after_a_while_and_two_are_not() -> None:
     slow, whole = PastRefresh(False, 50, 60.0), PastRefresh(True, 50, 0.5)
     sizes = (5_000_000, 250)
