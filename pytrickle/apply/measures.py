@@ -68,8 +68,10 @@ class Measures:
             self.seconds[PLAN] = max(self.seconds.get(PLAN, 0.0) - seconds, 0.0)
             self.seconds[CHOOSE] = self.seconds.get(CHOOSE, 0.0) + seconds
 
-    def given_up(self, limit: float) -> None:
+    def given_up(self, limit: float | None) -> None:
         """Count all until now as spent on choosing, for the refresh begins again after so many seconds of one way.
+
+        Without a limit it says nothing of how long the next refresh like it takes.
 
         >>> measures = Measures(seconds={PLAN: 1.0, COMPUTE: 2.0}, phase=COMPUTE)
         >>> measures.given_up(1.5)

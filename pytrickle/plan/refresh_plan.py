@@ -125,6 +125,11 @@ class RefreshPlan:
         return self.placement.reason
 
     @property
+    def lacks_groups(self) -> bool:
+        """Whether it takes in a delta without the groups that refreshes of this stream table keep."""
+        return self.action is Action.DIFFERENTIAL and self.may_keep and self.kept_as is None
+
+    @property
     def told(self) -> str:
         """The reason, and what of it PostgreSQL computes although Spark takes part, or was to compute it."""
         if self.placement.obstacle:

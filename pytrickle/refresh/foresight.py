@@ -14,7 +14,7 @@ from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.refresh.choosing import changed_sources, known_way
 from pytrickle.refresh.kept_plans import too_many_untold
-from pytrickle.refresh.remembered import MOST_LEFT, Remembered
+from pytrickle.refresh.remembered import Remembered
 from pytrickle.refresh.standing import is_again, standing_of
 from pytrickle.refresh.templates import MOST_SECONDS_GUESSED, Templates
 
@@ -60,7 +60,7 @@ class Foresight:
         The groups within the query are to be filled, or a delta that was given up is to be timed again.
         """
         pgt_id = task.shape.definition.pgt_id
-        fills = task.may_keep and self.past.left_behind[pgt_id] + 1 >= MOST_LEFT
+        fills = task.may_keep and self.past.left_behind[pgt_id] + 1 >= self.past.enough_left(pgt_id, whole=True)
         return fills or self.past.is_due_again(pgt_id, changed_sources(task.ranges.values()), task.delta_rows)
 
     def _delta(self, task: Task) -> RefreshPlan:

@@ -44,10 +44,11 @@ def time_given_up(
 ) -> None:
     """Read the rows of a delta that was given up, in the snapshot of the whole refresh that took so many seconds.
 
-    Remember how long the delta takes if that is clearly less.
+    Remember how long the delta takes if that is clearly less. Without the groups that a query keeps it takes longer
+    than the next one will.
     """
     direct = plan.action is Action.DIFFERENTIAL and plan.read is not None and plan.placement.direct
-    if not direct or whole >= LONGEST:
+    if not direct or plan.lacks_groups or whole >= LONGEST:
         return
     limited, began = replace(plan, most_seconds=whole / MARGIN), monotonic()
     try:

@@ -22,7 +22,6 @@ from pytrickle.plan.kept_reads import filling
 from pytrickle.plan.postgres.kept_groups import MOST_KEPT, kept_table
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.planner import Planner
-from pytrickle.refresh.remembered import MOST_LEFT
 from pytrickle.refresh.standing import are_kept
 
 
@@ -55,9 +54,7 @@ class Keeper:
             return False
         past, pgt_id = self.planner.past, table.pgt_id
         whole = plan.action is Action.FULL and plan.delta_rows > 0
-        # Once in vain may be chance.
-        enough = MOST_LEFT if whole else min(2 ** max(past.untaken[pgt_id] - 1, 0), MOST_LEFT)
-        return past.left_behind[pgt_id] >= enough
+        return past.left_behind[pgt_id] >= past.enough_left(pgt_id, whole)
 
     @conflicts()
     def _fill(self, pgt_id: int, shape: Analysis, limits: tuple[str, ...]) -> None:
@@ -74,11 +71,10 @@ class Keeper:
             settle(connection, read[0].read.settings)
             rows = [at_the_end.enter_context(copied(connection, each.read)) for each in read]
             settle(connection, (READ, *reset(read[0].read.settings)))
-            # What the planner said of a delta without them does not hold any more.
-            self.planner.past.quotes.pop(pgt_id, None)
             if mark_filled(connection, pgt_id, now.frontier_version, now.view_stamp, shape.kept_as):
                 for each, found in zip(read, rows, strict=True):
                     fill(connection, each.table, found)
                 # An earlier version of the query, or of its statistics, may have had more.
                 for number in range(len(read), MOST_KEPT):
                     drop(connection, kept_table(pgt_id, number))
+            self.planner.past.filled(pgt_id)

@@ -118,7 +118,7 @@ class Refresher:
             if plan.most_seconds is None:
                 raise
             self.planner.give_up(plan, plan.most_seconds)
-            measures.given_up(plan.most_seconds)
+            measures.given_up(None if plan.lacks_groups else plan.most_seconds)
             with translate_errors():
                 instead = self.planner.plan(snapshot, table, ranges)
             computation = Computation(table, goal, instead, measures=measures)

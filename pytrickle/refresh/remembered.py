@@ -145,6 +145,23 @@ class Remembered:
         """Ask the database again the next time."""
         self.evidences.pop(pgt_id, None)
 
+    def enough_left(self, pgt_id: int, whole: bool) -> int:
+        """Return after how many refreshes that left them behind the groups that a query keeps are filled again.
+
+        After `whole` refreshes that is seldom, unless they are made because a delta without the groups took too long.
+        """
+        found = self.given_up.get(pgt_id, {}).values()
+        if whole and not any(past.limit is not None and not past.whole for past in found):
+            return MOST_LEFT
+        # Once in vain may be chance.
+        return min(1 << max(self.untaken[pgt_id] - 1, 0), MOST_LEFT)
+
+    def filled(self, pgt_id: int) -> None:
+        """Forget what the planner said of a delta without the groups that are kept now, and that one was given up."""
+        self.quotes.pop(pgt_id, None)
+        known = self.given_up.get(pgt_id, {})
+        self.given_up[pgt_id] = {changes: past for changes, past in known.items() if past.whole}
+
     def quote(self, pgt_id: int, shape: object, size: Size) -> Quote | None:
         """Return the quote for a size, if one was asked for since the stream table has this shape."""
         known = self.quotes.get(pgt_id)

@@ -9,8 +9,9 @@ import pytest
 from psycopg import sql
 
 from pytrickle.client.client import Client
+from pytrickle.database import settle
 from pytrickle.plan.algebra.relation import operations, relids
-from pytrickle.plan.placement import PLANNER, SETTINGS, Place
+from pytrickle.plan.placement import PLANNER, SETTINGS, Place, settings_of
 from tests.conftest import Database
 from tests.equivalence.local_engine import LocalEngine, local_client
 from tests.repeats import first
@@ -261,3 +262,20 @@ def _count(node: dict[str, Any], counted: Counter[str]) -> None:
         counted["compared"] += round(each * node["Actual Loops"])
     for child in node.get("Plans", ()):
         _count(child, counted)
+
+
+def test_a_lookup_by_two_keys_reads_no_second_index(db: Database) -> None:
+    """PostgreSQL would read hundreds of entries of that to leave out a few rows, once for each row that asks."""
+    db.execute(
+        "CREATE TABLE wide AS SELECT g AS id, hashint4(g) & 8191 AS few, hashint4(-g) & 127 AS many,"
+        " repeat('x', 60) AS rest FROM generate_series(1, 100000) AS g"
+    )
+    for statement in ("CREATE INDEX ON wide (few)", "CREATE INDEX ON wide (many)", "ANALYZE wide"):
+        db.execute(statement)
+    lookup = b"EXPLAIN SELECT * FROM wide WHERE few = 5 AND many = 7"
+    with db.connect() as connection, connection.transaction():
+        connection.execute("SET LOCAL random_page_cost = 1.1")
+        assert any("BitmapAnd" in line for (line,) in connection.execute(lookup))
+        settle(connection, settings_of(Place.INDEX, 1))
+        plan = [line for (line,) in connection.execute(lookup)]
+    assert plan[0].startswith("Index Scan using wide_few_idx") and not any("many_idx" in line for line in plan)

@@ -1,15 +1,20 @@
 """When the tables of the groups within a query are filled: as soon as they would be used, and not again and again."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import psycopg
 import pytest
 
 import pytrickle
+import pytrickle.plan.placement
+from pytrickle.catalog import definition
 from pytrickle.client.client import Client
 from pytrickle.database import settle
 from pytrickle.plan import kept_operations
-from pytrickle.refresh import keeping
+from pytrickle.plan.apply_plan import Action
+from pytrickle.plan.auto import Choice
+from pytrickle.refresh import keeping, remembered
 from tests.conftest import Database
 from tests.equivalence.kept_worlds import QUERIES, filled
 from tests.equivalence.local_engine import local_client
@@ -97,7 +102,7 @@ def test_groups_that_cannot_be_filled_are_tried_ever_more_seldom(
     client.tick()
     refresh(db, client, 14)
     assert len(fillings) == 4
-    monkeypatch.setattr(keeping, "MOST_LEFT", 3)
+    monkeypatch.setattr(remembered, "MOST_LEFT", 3)
     db.execute("DELETE FROM lines WHERE id = 1000")
     refresh(db, client, 3)
     assert db.value(KEPT, "one_group")
@@ -105,6 +110,35 @@ def test_groups_that_cannot_be_filled_are_tried_ever_more_seldom(
     db.execute(LEAVE_BEHIND)
     refresh(db, client, 1)
     assert db.value(KEPT, "one_group")
+
+
+def test_groups_are_filled_where_a_delta_without_them_took_too_long(
+    db: Database, client: Client, fillings: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are left behind where Spark made the first load. Then each delta would take too long, and no other way."""
+
+    def hardly_tried(choice: Choice, delta_rows: int) -> Choice:
+        assert choice.costs is not None
+        given_up = choice.costs.experience.given_up(delta_rows)
+        return choice if given_up else replace(choice, action=Action.DIFFERENTIAL, most_seconds=0.001)
+
+    db.execute("INSERT INTO lines SELECT g, g % 17, 1, g % 13, 1, 5 FROM generate_series(1001, 11000) AS g; ANALYZE")
+    client.create_stream_table("best", QUERIES["best"])
+    client.tick()
+    db.execute(LEAVE_BEHIND)
+    fillings.clear()
+    with monkeypatch.context() as soon:
+        soon.setattr(definition, "GIVEN_UP", 1e6)
+        soon.setattr(pytrickle.plan.placement, "limited", hardly_tried)
+        db.execute(ONE_MORE)
+        assert client.refresh("best").action == "FULL"
+    assert fillings == [1] and db.value(KEPT, "best")
+    assert db.value("SELECT bool_and(gave_up_ms IS NULL AND other_ms IS NULL) FROM pgtrickle.pgt_refresh_history")
+    db.execute(ONE_MORE)
+    result = client.refresh("best")
+    assert result.action == "DIFFERENTIAL" and "more than" not in result.reason
+    with db.connect() as connection:
+        assert differences(connection, "best", QUERIES["best"], True) == []
 
 
 def test_processes_that_disagree_do_not_fill_groups_at_each_refresh(

@@ -240,12 +240,14 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.labels_shown(view regclass) RETURNS
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    writes CONSTANT boolean := EXISTS (SELECT FROM query_trees(view) AS t
-                                       WHERE t.tree LIKE '%{FIELDSELECT %' OR writes_values(t.tree))
+    -- Without any enum none of it is asked, which takes longer than all else.
+    writes CONSTANT boolean := EXISTS (SELECT FROM pg_enum) AND (
+        EXISTS (SELECT FROM query_trees(view) AS t
+                WHERE t.tree LIKE '%{FIELDSELECT %' OR writes_values(t.tree))
         OR EXISTS (SELECT FROM relations_named(view) AS r WHERE r.whole_row)
         OR EXISTS (SELECT FROM functions_below(view))
         OR EXISTS (SELECT FROM query_functions(view) AS f JOIN pg_proc AS p ON p.oid = f
-                   WHERE p.proname IN ('enum_first', 'enum_last', 'enum_range'));
+                   WHERE p.proname IN ('enum_first', 'enum_last', 'enum_range')));
 BEGIN
     RETURN (
         SELECT string_agg(md5(l.label), ',' ORDER BY l.kind, l.id, l.place)
