@@ -86,18 +86,24 @@ def evidence(connection: psycopg.Connection, table: StreamTable) -> Evidence:
 def given_up(
     refreshes: tuple[PastRefresh, ...], others: Sequence[tuple[float | None, float | None]]
 ) -> Iterator[tuple[int, PastRefresh]]:
-    """Yield what was given up before one of the refreshes, newest first, and what it would have taken if that is known.
+    """Yield what was given up before one of the refreshes, newest first, or what it would have taken if that is known.
 
     With each goes how many were made after it. What was completed since is left out: then the history has it.
     """
     known: set[tuple[bool, int]] = set()
-    for number, (made, (gave_up, other)) in enumerate(zip(refreshes[:RENEWED], others, strict=False)):
+    for number, (made, (gave_up, timed)) in enumerate(zip(refreshes[:RENEWED], others, strict=False)):
         known.add(_kind(made))
-        if gave_up is not None:
-            past = PastRefresh.given_up(not made.whole, made.delta_rows, gave_up / 1000)
-            if _kind(past) not in known:
-                yield number, past if other is None else PastRefresh(past.whole, past.delta_rows, other / 1000)
+        past = _other(made, gave_up, timed)
+        if past and _kind(past) not in known:
             known.add(_kind(past))
+            yield number, past
+
+
+def _other(made: PastRefresh, gave_up: float | None, timed: float | None) -> PastRefresh | None:
+    """Return what a refresh tells of the other way: a delta may also have been timed long after it was given up."""
+    if timed is not None:
+        return PastRefresh(False, made.delta_rows, timed / 1000)
+    return None if gave_up is None else PastRefresh.given_up(not made.whole, made.delta_rows, gave_up / 1000)
 
 
 def _kind(past: PastRefresh) -> tuple[bool, int]:

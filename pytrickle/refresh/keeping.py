@@ -77,4 +77,4 @@ class Keeper:
                 # An earlier version of the query, or of its statistics, may have had more.
                 for number in range(len(read), MOST_KEPT):
                     drop(connection, kept_table(pgt_id, number))
-            self.planner.past.filled(pgt_id)
+                self.planner.past.filled(pgt_id)

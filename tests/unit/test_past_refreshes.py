@@ -26,3 +26,7 @@ def test_what_was_made_since_is_known_and_what_is_long_ago_is_tried_again() -> N
     assert list(given_up((DELTA, WHOLE), [NONE, (100.0, None)])) == []
     assert len(list(given_up((WHOLE,) * RENEWED, [NONE] * (RENEWED - 1) + [(100.0, None)]))) == 1
     assert list(given_up((WHOLE,) * (RENEWED + 1), [NONE] * RENEWED + [(100.0, None)])) == []
+
+
+def test_what_was_timed_later_counts_instead_of_what_was_given_up() -> None:
+    assert list(given_up((WHOLE,) * 3, [NONE, (None, 120.0), (100.0, None)])) == [(1, PastRefresh(False, 100, 0.12))]
