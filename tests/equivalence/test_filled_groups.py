@@ -115,7 +115,7 @@ def test_groups_that_cannot_be_filled_are_tried_ever_more_seldom(
 def test_groups_are_filled_where_a_delta_without_them_took_too_long(
     db: Database, client: Client, fillings: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are left behind where Spark made the first load. Then each delta would take too long, and no other way."""
+    """A first load by Spark leaves them behind. A delta without them takes long, and would be given up ever after."""
 
     def hardly_tried(choice: Choice, delta_rows: int) -> Choice:
         assert choice.costs is not None
