@@ -1,10 +1,13 @@
 """Whatever may have let changes slip by is noticed; repairing it has every reader reinitialized."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from tests.conftest import Database
 from tests.repeats import on_both_servers
 from tests.sql.checks import buffer_of, logged
+from tests.waiting import wait_until_blocked
 
 
 @pytest.fixture
@@ -180,3 +183,20 @@ def test_a_session_that_quotes_all_names_sees_and_leaves_everything_in_order(db:
         assert clock.fetchall() == [("the cast of 'now'::text",)]
     granted = "SELECT has_table_privilege('public', %s, 'SELECT')"
     assert db.value(granted, buffer_of(db, "events")) is False
+
+
+@pytest.mark.parametrize("gone", ["buffer", "source"])
+def test_a_repair_that_waits_for_locks_goes_on_without_what_was_dropped_meanwhile(t: Database, gone: str) -> None:
+    """As a refresher does while somebody drops the stream tables that read a source, or replaces the source."""
+    oid = t.value("SELECT 't'::regclass::oid")
+    with t.connect(autocommit=False) as other, t.connect() as session, ThreadPoolExecutor(1) as pool:
+        other.execute("LOCK TABLE t IN ROW EXCLUSIVE MODE")
+        repair = pool.submit(session.execute, f"SELECT pgtrickle.repair_capture({oid}::oid::regclass)")
+        wait_until_blocked(t, "repair_capture", lambda: not repair.done())
+        for name in ("s1", "s2"):
+            other.execute("SELECT pgtrickle.drop_stream_table(%s)", (name,))
+        if gone == "source":
+            other.execute("DROP TABLE t")
+        other.commit()
+        repair.result(timeout=60)
+    assert t.execute("SELECT source_name FROM pgtrickle.pgt_change_tracking") == []

@@ -18,7 +18,8 @@ BEGIN
     END LOOP;
     RETURN true;
 EXCEPTION
-    WHEN lock_not_available OR deadlock_detected THEN RETURN false;
+    -- One may have been dropped or renamed meanwhile.
+    WHEN lock_not_available OR deadlock_detected OR undefined_table THEN RETURN false;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.try_lock(regclass[], text, text[]) IS
@@ -29,13 +30,18 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.lock_sources(sources regclass[], lo
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    present regclass[] := ARRAY(SELECT c.oid::regclass FROM pg_class AS c WHERE c.oid = ANY (sources) ORDER BY c.oid);
-    existing text[] := ARRAY(SELECT buffer FROM unnest(buffers) AS buffer
-        WHERE to_regclass(buffer) IS NOT NULL ORDER BY buffer);
+    present regclass[];
+    existing text[];
     patience interval := COALESCE(NULLIF(current_setting('lock_timeout')::interval, '0'), '5 minutes');
     started CONSTANT timestamptz := clock_timestamp();
 BEGIN
-    WHILE NOT try_lock(present, lock_mode, existing) LOOP
+    LOOP
+        -- What is there is seen whatever the snapshot of this transaction: of what does not exist nobody knows a right.
+        present := ARRAY(SELECT s FROM unnest(sources) AS s WHERE has_table_privilege(s, 'SELECT') IS NOT NULL
+            ORDER BY s::oid);
+        existing := ARRAY(SELECT buffer FROM unnest(buffers) AS buffer
+            WHERE to_regclass(buffer) IS NOT NULL ORDER BY buffer);
+        EXIT WHEN try_lock(present, lock_mode, existing);
         IF clock_timestamp() > started + patience THEN
             RAISE EXCEPTION 'could not lock % within %', array_to_string(present, ', '), written_interval(patience)
                 USING ERRCODE = '55P03', CONSTRAINT = 'capture_lock',
