@@ -30,6 +30,8 @@ IN_POSTGRESQL = {
     r"`": '"',
     r"AS STRING": "AS text",
     r"raise_error\(": "pg_temp.raise_error(",
+    # Arrays are equal where their elements are, NULL or not, and PostgreSQL can look them up by their hash.
+    r"(d\.\w+) <=> (k\.\w+)": r"ARRAY[\1] = ARRAY[\2]",
     r"<=>": "IS NOT DISTINCT FROM",
     r"LEFT SEMI JOIN \(": "WHERE EXISTS (SELECT FROM (",
     r"\) AS k ON (.*)": r") AS k WHERE \1)",
