@@ -12,11 +12,15 @@ GROUP BY d.pgt_id
 """
 
 
-def behind_gaps(connection: psycopg.Connection) -> dict[int, PytrickleError]:
-    """Return why stream tables must not be refreshed in this snapshot, by their numbers.
+def ask_gaps(connection: psycopg.Connection) -> psycopg.Cursor:
+    """Ask for the gaps that a snapshot shows; see `behind_gaps`."""
+    return connection.execute(GAPS, prepare=True)
+
+
+def behind_gaps(asked: psycopg.Cursor) -> dict[int, PytrickleError]:
+    """Return why stream tables must not be refreshed in the snapshot that was asked, by their numbers.
 
     What came between the look at all capture and the snapshot is shown by it, but not all of it was captured.
     """
-    rows = connection.execute(GAPS, prepare=True).fetchall()
     hint = "The next tick computes the stream table anew."
-    return {number: RefreshConflict(f"Changes of {source} were missed meanwhile.", hint) for number, source in rows}
+    return {number: RefreshConflict(f"Changes of {source} were missed meanwhile.", hint) for number, source in asked}

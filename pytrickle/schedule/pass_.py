@@ -9,7 +9,6 @@ from logging import getLogger
 from time import monotonic
 
 from pytrickle.apply.sorted_indexes import drop_too_short
-from pytrickle.catalog.capture_gaps import behind_gaps
 from pytrickle.catalog.change_ranges import empty_buffers
 from pytrickle.catalog.stream_table import StreamTable, effective_progress
 from pytrickle.database import TOO_MANY_CONNECTIONS, Snapshot, translate_errors
@@ -67,11 +66,15 @@ class Pass:
         broken: Broken,
         members: tuple[StreamTable, ...] | None = None,
     ) -> "Pass":
-        """Start a pass in a snapshot just exported; `members` are the tables that it is about, unless that is all."""
+        """Start a pass in a snapshot just exported; `members` are the tables that it is about, unless that is all.
+
+        A single one that can be refreshed at once is not looked at before: its changes are counted then in any case.
+        """
         unloaded = frozenset(table.relid for table in tables if not table.populated)
-        behind = behind_gaps(base.connection)
-        empty = empty_buffers(base.connection, members or tables)
-        seen = Seen(base.cut, base.moment, unloaded, empty, {**behind, **broken})
+        alone = members[0].pgt_id if members and len(members) == 1 else None
+        at_once = alone in refresher.planner.past.planned_few
+        empty = frozenset() if at_once else empty_buffers(base.connection, members or tables)
+        seen = Seen(base.cut, base.moment, unloaded, empty, broken)
         return cls(refresher, base, seen, Record(), on_result, base.taken)
 
     def run(self, unit: Unit, asked: Mapping[int, str], respect_gate: bool = True) -> None:

@@ -8,6 +8,7 @@ from time import monotonic
 import psycopg
 
 from pytrickle.catalog import stream_table as catalog
+from pytrickle.catalog.capture_gaps import ask_gaps, behind_gaps
 from pytrickle.catalog.known_tables import KnownTables
 from pytrickle.catalog.refresh_groups import RefreshGroup, ask_refresh_groups, refresh_groups
 from pytrickle.config import EngineName
@@ -99,9 +100,9 @@ class Ticker:
         """Return the results, the pass that made them, and the stream tables that did not stand still in it."""
         with refresher.snapshots.export() as base:
             with translate_errors():
-                tables, groups = self._arranged(refresher, base.connection)
+                tables, groups, behind = self._arranged(refresher, base.connection)
                 requests = Requests(filed(base.connection), awaited)
-                run = Pass.at(refresher, base, tables, on_result, broken)
+                run = Pass.at(refresher, base, tables, on_result, {**behind, **broken})
             initiated = _asked(requests.pgt_ids, tables)
             due = frozenset() if requests.drains else due_tables(tables, groups)
             chosen = [unit for unit in self.arranged.units if unit.is_due(due, initiated)]
@@ -117,16 +118,19 @@ class Ticker:
 
     def _arranged(
         self, refresher: Refresher, connection: psycopg.Connection
-    ) -> tuple[tuple[catalog.StreamTable, ...], tuple[RefreshGroup, ...]]:
-        """Read all stream tables, and arrange them; return them in order, and the refresh groups."""
+    ) -> tuple[tuple[catalog.StreamTable, ...], tuple[RefreshGroup, ...], Broken]:
+        """Read all stream tables, and arrange them.
+
+        Return them in order, the refresh groups, and what must not be refreshed in the snapshot of this connection.
+        """
         with pipelined(connection):
-            asked = ask_refresh_groups(connection)
+            asked, gaps = ask_refresh_groups(connection), ask_gaps(connection)
             found = self.known.read(
                 refresher.connection, connection, refresher.poll_interval, refresher.statement_timeout
             )
-            groups = refresh_groups(asked)
+            groups, behind = refresh_groups(asked), behind_gaps(gaps)
         self.arranged.arrange(found, groups)
-        return self.arranged.tables, groups
+        return self.arranged.tables, groups, behind
 
     def _raise_alerts(self, connection: psycopg.Connection) -> None:
         began = monotonic()
@@ -158,11 +162,11 @@ class Ticker:
     def _refresh_one(self, refresher: Refresher, broken: Broken, pgt_id: int, respect_gate: bool) -> RefreshResult:
         with refresher.snapshots.export() as base:
             with translate_errors():
-                tables, _ = self._arranged(refresher, base.connection)
+                tables, _, behind = self._arranged(refresher, base.connection)
                 wanted = next(table for table in tables if table.pgt_id == pgt_id)
                 concerned = _concerned(wanted, tables, self.arranged.units)
                 members = tuple(table for unit in concerned for table in unit.tables)
-                run = Pass.at(refresher, base, tables, lambda result: None, broken, members)
+                run = Pass.at(refresher, base, tables, lambda result: None, {**behind, **broken}, members)
             asked = dict.fromkeys((table.pgt_id for table in tables), "MANUAL")
             _prepare(refresher, run, concerned)
             for unit in concerned:
