@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import psycopg
 
 from pytrickle.cut import Cut
-from pytrickle.database import filled
+from pytrickle.database import filled, settle
 
 WORTH_ANALYZING = 1_000
 # With more changes than this in all buffers together, a buffer with the lesser number is analyzed, too: of one that it
@@ -14,6 +14,9 @@ MANY = 4_000
 WORTH_ANALYZING_BESIDE_MANY = 100
 # Statistics are good enough while no more than this part of the changes is new to them.
 TOLERATED = 0.1
+# So fine at most are they, which looks at 300 rows for each: that tells enough to order joins, in a fifth of the time
+# that PostgreSQL's default of 100 takes.
+FINE = 20
 # Changes that are about as many as those before are taken to be like them for so many times.
 ALIKE = 10
 
@@ -48,11 +51,18 @@ class BufferStatistics:
         if known and (known.cut == snapshot or _new(connection, buffer, known.cut) <= TOLERATED * delta_rows):
             return
         if known and known.resembles(delta_rows):
-            connection.execute(filled("ANALYZE (SKIP_LOCKED) {buffer} (pgt_xid)", buffer=buffer))
+            _analyze(connection, f"{buffer} (pgt_xid)")
             self.known[buffer] = Sample(snapshot, known.rows, known.repeated + 1)
             return
-        connection.execute(filled("ANALYZE (SKIP_LOCKED) {buffer}", buffer=buffer))
+        _analyze(connection, buffer)
         self.known[buffer] = Sample(snapshot, delta_rows)
+
+
+def _analyze(connection: psycopg.Connection, what: str) -> None:
+    """Analyze a buffer, or some of its columns, as finely as it pays here but no finer than the session would."""
+    target = f"least({FINE}, current_setting('default_statistics_target')::integer)::text"
+    setting = f"SELECT set_config('default_statistics_target', {target}, true)"
+    settle(connection, (setting, f"ANALYZE (SKIP_LOCKED) {what}"))
 
 
 def _new(connection: psycopg.Connection, buffer: str, known: Cut) -> int:

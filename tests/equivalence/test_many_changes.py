@@ -4,7 +4,7 @@ import pytest
 
 import pytrickle
 import pytrickle.plan.placement
-from pytrickle.catalog.buffer_statistics import ALIKE
+from pytrickle.catalog.buffer_statistics import ALIKE, FINE
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import Choice
 from tests.conftest import Database
@@ -67,6 +67,25 @@ def test_changes_that_were_analyzed_are_not_analyzed_for_the_next_stream_table(d
             analyzed.append(db.value("SELECT pg_stat_get_analyze_count(%s::regclass)", buffer))
     # Of 12,100 changes 100 are new to the statistics; the 18,000 after them all are.
     assert analyzed == [1, 1, 2]
+
+
+@pytest.mark.parametrize(("target", "parts"), [(100, FINE), (10, 10)])
+def test_statistics_of_changes_are_as_fine_as_pays_and_as_the_server_has_them(
+    db: Database, target: int, parts: int
+) -> None:
+    """To look at 30,000 rows, as PostgreSQL does by default, takes longer than many a delta."""
+    db.execute(f"ALTER DATABASE {db.value('SELECT current_database()')} SET default_statistics_target = {target}")
+    db.execute("CREATE TABLE l (id int PRIMARY KEY, k int)")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("all_rows", "SELECT id, k FROM l", refresh_mode="DIFFERENTIAL")
+        client.tick()
+        buffer = str(db.value("SELECT buffer FROM pgtrickle.pgt_change_tracking"))
+        db.execute(f"ALTER TABLE {buffer} SET (autovacuum_enabled = off)")
+        db.execute("INSERT INTO l SELECT n, n FROM generate_series(1, 12000) AS n")
+        client.tick()
+        assert client.verify("all_rows").matches
+    bounds = "SELECT cardinality(histogram_bounds::text::int[]) FROM pg_stats WHERE tablename = %s AND attname = 'id'"
+    assert db.value(bounds, buffer.partition(".")[2]) == parts + 1
 
 
 def test_of_changes_that_are_about_as_many_as_before_only_their_number_is_found_out(db: Database) -> None:
