@@ -18,8 +18,9 @@ BEGIN
     END LOOP;
     RETURN true;
 EXCEPTION
-    -- One may have been dropped or renamed meanwhile.
-    WHEN lock_not_available OR deadlock_detected OR undefined_table THEN RETURN false;
+    WHEN lock_not_available OR deadlock_detected THEN RETURN false;
+    -- One was dropped or renamed meanwhile, or its schema. What was dropped before it was named here is a number.
+    WHEN undefined_table OR invalid_schema_name OR syntax_error THEN RETURN false;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.try_lock(regclass[], text, text[]) IS
