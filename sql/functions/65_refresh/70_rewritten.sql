@@ -6,7 +6,7 @@
 
 -- The row of a relation in pg_class is that of the snapshot, its file and its name are those of now. The cache of the
 -- session may be behind for relations that it did not lock; it comes up to date as soon as it locks one, as here for
--- their size. Where PostgreSQL is left to choose, it plans this anew for each number, which takes longer than to run it.
+-- their size. PostgreSQL by itself would plan this anew for each number, which takes longer than to run it.
 CREATE OR REPLACE FUNCTION pgtrickle_private.rewritten_source(p_pgt_id bigint, p_read_elsewhere boolean) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET plan_cache_mode = force_generic_plan
