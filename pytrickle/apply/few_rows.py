@@ -3,11 +3,13 @@
 A temporary table costs half a millisecond, and its rows in the system catalogs outlive it until they are vacuumed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import psycopg
-import pyarrow as pa
 
 from pytrickle.apply.statements import drop
 from pytrickle.compute.staged import Copied, Staged
@@ -15,6 +17,9 @@ from pytrickle.database import trusted
 from pytrickle.errors import StreamTableDrifted
 from pytrickle.plan.apply_plan import ApplyPlan, Stage, StatePlan, Target
 from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Parameters are read once per use, and groups computed anew are compared with each changed one.
 MOST_ROWS, MOST_GROUPS = 1_000, 200
@@ -154,12 +159,12 @@ def _merged(
     return rows, weights
 
 
-def _change(connection: psycopg.Connection, target: Target, changes: "Changes") -> tuple[int, int]:
+def _change(connection: psycopg.Connection, target: Target, changes: Changes) -> tuple[int, int]:
     """Apply changes, of which there are none where their weights are NULL."""
     return (0, 0) if changes.weights is None else _changed(target, _ask_to_change(connection, target, changes))
 
 
-def _ask_to_change(connection: psycopg.Connection, target: Target, changes: "Changes") -> psycopg.Cursor:
+def _ask_to_change(connection: psycopg.Connection, target: Target, changes: Changes) -> psycopg.Cursor:
     if not target.found_by_index:
         connection.execute(HASHED)
     given = {"rows": changes.rows, "weights": changes.weights, "frozen_before": changes.frozen_before}

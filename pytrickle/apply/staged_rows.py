@@ -1,18 +1,21 @@
 """Staged rows on their way into a table: from Arrow, from a copy, or from the staging table that Spark filled."""
 
+from __future__ import annotations
+
 import io
 from collections.abc import Mapping, Sequence
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import psycopg
-import pyarrow as pa
 from psycopg import sql
-from pyarrow import csv
 
 from pytrickle.apply.statements import run
 from pytrickle.compute.staged import Copied
 from pytrickle.database import filled
 from pytrickle.plan.apply_plan import PART
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BLOCK = 1024 * 1024
 # Spark may run a task again that had committed, or two of a kind at once: one transaction counts for each part.
@@ -61,6 +64,9 @@ def _move_rows(connection: psycopg.Connection, table: str, staging: str, columns
 
 def _copy_rows(connection: psycopg.Connection, table: str, rows: pa.Table) -> int:
     """Load an Arrow table of text, column by name; PostgreSQL parses the text."""
+    # Imported where it is needed: without Spark there are no such tables, and every process would wait for it.
+    from pyarrow import csv
+
     buffer = io.BytesIO()
     options = csv.WriteOptions(include_header=False, quoting_style="needed")
     csv.write_csv(rows, buffer, options)

@@ -1,11 +1,14 @@
 """What a computation hands over to the write transaction."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from os import SEEK_END
-from typing import IO, Self
+from typing import IO, TYPE_CHECKING, Self
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # A field of CSV as PostgreSQL writes it: quoted, or empty for NULL, or plain; then a comma or the end of the line.
 FIELD = re.compile(r'("[^"]*(?:""[^"]*)*"|[^,\n]*)([,\n])')

@@ -10,8 +10,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import product
 
-import networkx as nx
-
 from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import (
@@ -64,11 +62,16 @@ class Semijoin:
 
         Tested together, the changes of one would be paired with all changes of the others.
         """
-        linked = nx.Graph()
+        if len(self.scans) == 1:
+            return (self,)
+        # Imported where it is needed: most queries have no such tables, and every process would wait for it.
+        import networkx
+
+        linked = networkx.Graph()
         linked.add_nodes_from(scan.alias for scan in self.scans)
         for aliases, _ in self.conditions:
-            nx.add_path(linked, aliases)
-        return tuple(self._part(aliases) for aliases in nx.connected_components(linked))
+            networkx.add_path(linked, aliases)
+        return tuple(self._part(aliases) for aliases in networkx.connected_components(linked))
 
     def _part(self, aliases: AbstractSet[str]) -> "Semijoin":
         return Semijoin(
