@@ -12,8 +12,9 @@ from pytrickle.database.errors import translate_errors
 from pytrickle.database.trusted import filled, trusted
 from pytrickle.errors import ConnectionLost, LockTimeout
 
-# No longer than deadlock_timeout by default, so that a refresh gives way before a loader has to.
-PATIENCE = "1s"
+# Well below deadlock_timeout, a second by default, so that a refresh gives way before a loader has to: that loader may
+# have begun to wait a moment earlier, and PostgreSQL ends who first looks for a deadlock.
+PATIENCE = "600ms"
 
 
 @contextmanager

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from datetime import UTC, datetime
+from time import monotonic
 from typing import Any
 
+import psycopg
 import pytest
 
 import pytrickle
 from pytrickle.catalog import change_ranges
+from pytrickle.database import wait_a_moment
 from pytrickle.errors import LockTimeout
 from pytrickle.refresh import planner
 from tests.acceptance.conftest import TABLES, Shop
+from tests.conftest import Database
 from tests.waiting import wait_until_blocked
 
 # How one looks, and what one does between reading in a snapshot and asking on another connection.
@@ -54,3 +59,26 @@ def test_a_truncate_that_waits_for_a_look_is_not_waited_for(
     local_shop.tick()
     assert local_shop.rows("named") == set()
     local_shop.assert_verified()
+
+
+def test_a_refresh_that_waits_for_a_loader_gives_way_though_that_waited_first(db: Database) -> None:
+    """PostgreSQL ends who has waited for deadlock_timeout: the loader, where the refresh waits as long as that."""
+    db.execute("CREATE TABLE a (); CREATE TABLE b ()")
+    with db.connect(autocommit=False) as reader, db.connect(autocommit=False) as loader, ThreadPoolExecutor(1) as pool:
+        for _ in range(5):
+            wait_a_moment(reader)
+            reader.execute("LOCK TABLE a IN ACCESS SHARE MODE")
+            loader.execute("LOCK TABLE b")
+            began = monotonic()
+            waiting = pool.submit(loader.execute, "LOCK TABLE a")
+            wait_until_blocked(db, "LOCK TABLE a")
+            late = monotonic() - began > 0.3
+            with suppress(psycopg.errors.LockNotAvailable):
+                reader.execute("SELECT FROM b")
+            reader.rollback()
+            if not late:
+                waiting.result()
+                return
+            wait([waiting])
+            loader.rollback()
+    pytest.fail("The machine is too busy to see who gives way.")
