@@ -51,7 +51,7 @@ INSERT INTO pgtrickle.pgt_refresh_history (pgt_id, action, status, initiated_by,
 SELECT t.pgt_id, CASE WHEN i %% 97 = 0 THEN 'FULL' WHEN i %% 11 = 0 THEN 'NO_DATA' ELSE 'DIFFERENTIAL' END,
     CASE WHEN i %% 61 = 50 THEN 'FAILED' ELSE 'COMPLETED' END, 'SCHEDULER', (i %% 9 + 1) || ' changes in public.orders',
     s.at, s.at + make_interval(secs => m.ms / 1000.0), i %% 9 + 1, i %% 9, i %% 4,
-    CASE WHEN i %% 61 = 50 THEN 'division by zero of the secret 4711' END, CASE WHEN i %% 61 = 50 THEN '22012' END,
+    CASE WHEN i %% 61 = 50 THEN 'division by zero of s3cr3t-of-a-row' END, CASE WHEN i %% 61 = 50 THEN '22012' END,
     'postgres'
 FROM pgtrickle.pgt_stream_tables AS t CROSS JOIN generate_series(1, %s) AS i
 CROSS JOIN LATERAL (SELECT now() - make_interval(secs => (%s - i) * 20) AS at) AS s
@@ -81,7 +81,7 @@ def furnish(db: Database, refreshes: int = 60) -> Database:
     db.execute("SELECT pgtrickle.create_feed('billing', 'order_totals')")
     db.execute(HISTORY, refreshes, refreshes)
     db.execute(
-        "UPDATE pgtrickle.pgt_stream_tables SET last_error = 'division by zero of the secret 4711',"
+        "UPDATE pgtrickle.pgt_stream_tables SET last_error = 'division by zero of s3cr3t-of-a-row',"
         " last_sqlstate = '22012', status = 'ERROR', consecutive_failures = 2 WHERE pgt_name = 'revenue'"
     )
     return db

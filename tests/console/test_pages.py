@@ -51,7 +51,7 @@ def test_each_page_shows_its_part(site: TestClient, path: str) -> None:
 def test_no_page_has_a_secret_or_a_value_of_a_row_or_a_line_that_its_policy_forbids(site: TestClient) -> None:
     for path in PAGES:
         page = site.get(path).text
-        assert not re.search(rf"{PASSWORD}|4711|postgresql://|127\.0\.0\.1", page), path
+        assert not re.search(rf"{PASSWORD}|s3cr3t-of-a-row|postgresql://|127\.0\.0\.1", page), path
         assert not re.search(r"<style|style=|\son\w+=|<script(?! src=\"/assets/)|https?://", page), path
 
 
