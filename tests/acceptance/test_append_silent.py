@@ -35,8 +35,12 @@ def create(shop: Shop, name: str, query: str, gating: str, **options: Any) -> No
 
 
 def moment(shop: Shop, minutes: float) -> datetime:
-    """Return a moment so many minutes after the beginning of a window of an hour ago."""
-    begin: datetime = shop.db.value(f"SELECT {BIN.format('now() - interval $$1 hour$$')}")
+    """Return a moment so many minutes after the beginning of a window, an hour before the first stream table was made.
+
+    An hour before now would be in another window as soon as five minutes are over.
+    """
+    first_made = "(SELECT min(created_at) FROM pgtrickle.pgt_stream_tables) - interval '1 hour'"
+    begin: datetime = shop.db.value(f"SELECT {BIN.format(first_made)}")
     return begin + timedelta(minutes=minutes)
 
 
