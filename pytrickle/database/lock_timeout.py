@@ -12,8 +12,8 @@ from pytrickle.database.errors import translate_errors
 from pytrickle.database.trusted import filled, trusted
 from pytrickle.errors import ConnectionLost, LockTimeout
 
-# Well below deadlock_timeout, a second by default, so that a refresh gives way before a loader has to: that loader may
-# have begun to wait a moment earlier, and PostgreSQL ends who first looks for a deadlock.
+# Well below deadlock_timeout, a second by default: a loader that waits for this refresh looks for a deadlock so long
+# after it began to wait, and is ended if it finds one. It may have begun up to 0.4 s before the refresh.
 PATIENCE = "600ms"
 
 

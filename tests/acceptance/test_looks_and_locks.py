@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
@@ -73,11 +72,15 @@ def test_a_refresh_that_waits_for_a_loader_gives_way_though_that_waited_first(db
             waiting = pool.submit(loader.execute, "LOCK TABLE a")
             wait_until_blocked(db, "LOCK TABLE a")
             late = monotonic() - began > 0.3
-            with suppress(psycopg.errors.LockNotAvailable):
+            gave_way = False
+            try:
                 reader.execute("SELECT FROM b")
+            except psycopg.errors.LockNotAvailable:
+                gave_way = True
             reader.rollback()
             if not late:
-                waiting.result()
+                assert gave_way
+                assert waiting.result().statusmessage == "LOCK TABLE"
                 return
             wait([waiting])
             loader.rollback()

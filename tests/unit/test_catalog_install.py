@@ -12,8 +12,11 @@ from pytrickle import errors
 from pytrickle.catalog import install as migrate
 from pytrickle.catalog.install import Script
 from tests.conftest import Database
+from tests.documents import ROOT
 from tests.servers import OLDEST, binaries
 
+# From this migration on none is edited.
+FIRST_KEPT = 45
 _SCHEMAS = "SELECT count(*)::int FROM pg_namespace WHERE nspname LIKE 'pgtrickle%%'"
 
 
@@ -169,6 +172,26 @@ def test_rendering_is_deterministic_and_skips_what_is_installed() -> None:
     newest = max(script.version for script in migrate.scripts())
     assert "-- 0001_" not in migrate.render(newest)
     assert "-- functions" in migrate.render(newest)
+
+
+def test_no_migration_was_edited_after_it_was_committed() -> None:
+    """A database to which another text was applied is refused. Earlier ones were edited before anyone had them."""
+    compared = 0
+    for path in sorted((ROOT / "sql/migrations").glob("*.sql")):
+        if int(path.name[:4]) < FIRST_KEPT:
+            continue
+        name = str(path.relative_to(ROOT))
+        if added := _git("log", "--diff-filter=A", "--format=%H", "--", name).split():
+            assert path.read_text() == _git("show", f"{added[-1]}:{name}"), name
+            compared += 1
+    assert compared
+
+
+def _git(*arguments: str) -> str:
+    run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    if run.returncode:
+        pytest.skip("the history of the project is not here")
+    return run.stdout
 
 
 def test_migrations_are_numbered_without_gaps() -> None:

@@ -19,7 +19,8 @@ BEGIN
     RETURN true;
 EXCEPTION
     WHEN lock_not_available OR deadlock_detected THEN RETURN false;
-    -- One was dropped or renamed meanwhile, or its schema. What was dropped before it was named here is a number.
+    -- One was dropped or renamed meanwhile, or its schema. A source that is gone before its name is read is written as
+    -- its number, which is no name.
     WHEN undefined_table OR invalid_schema_name OR syntax_error THEN RETURN false;
 END
 $$;
@@ -37,7 +38,7 @@ DECLARE
     started CONSTANT timestamptz := clock_timestamp();
 BEGIN
     LOOP
-        -- What is there is seen whatever the snapshot of this transaction: of what does not exist nobody knows a right.
+        -- An older snapshot would show in pg_class what was there then. This answers NULL for what is not there now.
         present := ARRAY(SELECT s FROM unnest(sources) AS s WHERE has_table_privilege(s, 'SELECT') IS NOT NULL
             ORDER BY s::oid);
         existing := ARRAY(SELECT buffer FROM unnest(buffers) AS buffer
