@@ -196,8 +196,9 @@ def test_a_cycle_is_left_as_it_was(db: Database, meanwhile: Meanwhile) -> None:
         assert group.rows() == before | {(4, 100)}
 
 
-def test_what_capture_missed_after_a_tick_looked_for_that_is_left_to_the_next(
-    local_shop: Shop, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("by_hand", [False, True], ids=["a tick", "a refresh by hand"])
+def test_what_capture_missed_after_a_look_for_that_is_left_to_the_next(
+    local_shop: Shop, monkeypatch: pytest.MonkeyPatch, by_hand: bool
 ) -> None:
     local_shop.db.execute("INSERT INTO orders VALUES (1, 1, 10), (2, 2, 20)")
     local_shop.pt.create_stream_table("totals", TABLES["totals"])
@@ -217,7 +218,7 @@ def test_what_capture_missed_after_a_tick_looked_for_that_is_left_to_the_next(
     before = local_shop.rows("totals")
     with monkeypatch.context() as patched:
         patched.setattr(Health, "prepare", prepare_before_another)
-        skipped = local_shop.tick()["totals"]
+        skipped = local_shop.pt.refresh("totals") if by_hand else local_shop.tick()["totals"]
     assert (skipped.action, skipped.reason) == ("SKIP", "Changes of public.orders were missed meanwhile.")
     assert local_shop.rows("totals") == before
     assert local_shop.tick()["totals"].action == "REINITIALIZE"
