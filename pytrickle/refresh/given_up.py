@@ -2,7 +2,8 @@
 
 A trial has a share of the time that the whole is expected to take, so as to delay a refresh by little. Once that is
 committed, nobody waits for what is timed. The trial may have met changes that are dear for once, such as those of a
-nation; so the delta is timed again, ever more seldom. What is found out enters the history, for the next process.
+nation; so the delta is timed again, ever more seldom. The same goes for a single delta that was slower than the whole.
+What is found out enters the history, for the next process.
 """
 
 from dataclasses import replace
@@ -24,6 +25,7 @@ from pytrickle.plan.cost import FIXED
 from pytrickle.plan.placement import delta_way
 from pytrickle.plan.planning import plan_differential
 from pytrickle.plan.refresh_plan import RefreshPlan
+from pytrickle.plan.trial import SHORT
 from pytrickle.refresh.choosing import changed_sources
 from pytrickle.refresh.planner import Planner
 from pytrickle.refresh.standing import with_state
@@ -68,10 +70,12 @@ def _note(planner: Planner, plan: RefreshPlan, seconds: float) -> None:
 
 
 def time_again(planner: Planner, snapshot: Snapshot, computation: Computation) -> None:
-    """Time a delta like one that was given up, after a whole refresh of the same changes."""
-    plan, table = computation.plan, computation.table
+    """Time a delta that may be the quicker way after all, after a whole refresh of the same changes."""
+    plan, table, whole = computation.plan, computation.table, computation.measures.of_its_own()
     shape = planner.known_shape(table.pgt_id)
     if plan is None or shape is None or plan.action is not Action.FULL:
+        return
+    if table.refresh_mode != "AUTO" or whole < SHORT:
         return
     try:
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot.connection.transaction():
@@ -81,4 +85,4 @@ def time_again(planner: Planner, snapshot: Snapshot, computation: Computation) -
     except PytrickleError as error:
         getLogger(__name__).debug("A delta was not planned: %s", error)
         return
-    time_given_up(planner, snapshot, delta, computation.settings, computation.measures.of_its_own())
+    time_given_up(planner, snapshot, delta, computation.settings, whole)

@@ -49,8 +49,7 @@ class Keeper:
             getLogger(__name__).info("The groups within %s are not kept: %s", table.name, error)
 
     def _is_due(self, table: StreamTable, plan: RefreshPlan) -> bool:
-        left_behind = plan.kept_as is None and plan.placement.direct
-        if not (left_behind and self.planner.may_keep(table, plan.shape)):
+        if plan.kept_as is not None or not self.planner.may_keep(table, plan.shape):
             return False
         past, pgt_id = self.planner.past, table.pgt_id
         whole = plan.action is Action.FULL and plan.delta_rows > 0

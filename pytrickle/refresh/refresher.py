@@ -219,9 +219,9 @@ class Refresher:
         computation.planned()
         due = self.planner.past.is_due_again(table.pgt_id, changed_sources(plan.ranges), plan.delta_rows)
         done = self._carried_out(computation, plan, snapshot)
-        Keeper(self.connection, self.planner).keep(table, plan)
         if due and snapshot.connection is not self.connection:
             time_again(self.planner, snapshot, computation)
+        Keeper(self.connection, self.planner).keep(table, plan)
         return done
 
     def _carried_out(

@@ -100,11 +100,25 @@ class Remembered:
         self._found(pgt_id, PastRefresh.given_up(whole, delta_rows, limit), changed)
 
     def is_due_again(self, pgt_id: int, changed: frozenset[int], delta_rows: int) -> bool:
-        """Whether a delta like this was given up, and the refresh under way is the 2nd, 4th, 8th ... since."""
+        """Whether a delta like this is to be timed beside the whole refresh under way, for it may be quicker after all.
+
+        One was given up, and this is the 2nd, 4th, 8th ... refresh since; or a single one was made.
+        """
         known, size = self.given_up.get(pgt_id, {}), size_class(delta_rows)
         past = known.get((changed, size), known.get((UNKNOWN, size)))
+        if past is None:
+            return self._is_doubtful(pgt_id, size)
         since = self.made_since[pgt_id] + 1
-        return past is not None and past.limit is not None and since > 1 and since & (since - 1) == 0
+        return past.limit is not None and since > 1 and _is_power_of_two(since)
+
+    def _is_doubtful(self, pgt_id: int, size: int) -> bool:
+        """Whether a single delta of a size was made, and the refresh under way is the 1st, 2nd, 4th ... like it since.
+
+        It may have been slow for once, as the first of a process is.
+        """
+        known = self.evidences.get(pgt_id)
+        like = [past.whole for past in known.refreshes if size_class(past.delta_rows) == size] if known else []
+        return like.count(False) == 1 and _is_power_of_two(like.index(False) + 1)
 
     def found_out(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
         """Take note of what a differential refresh that was given up takes."""
@@ -148,19 +162,22 @@ class Remembered:
     def enough_left(self, pgt_id: int, whole: bool) -> int:
         """Return after how many refreshes that left them behind the groups that a query keeps are filled again.
 
-        After `whole` refreshes that is seldom, unless they are made because a delta without the groups took too long.
+        After `whole` refreshes that is seldom, unless they are made because a delta without the groups took too long,
+        or one with them would have been quicker.
         """
-        found = self.given_up.get(pgt_id, {}).values()
-        if whole and not any(past.limit is not None and not past.whole for past in found):
+        if whole and not any(not past.whole for past in self.given_up.get(pgt_id, {}).values()):
             return MOST_LEFT
         # Once in vain may be chance.
         return min(1 << max(self.untaken[pgt_id] - 1, 0), MOST_LEFT)
 
     def filled(self, pgt_id: int) -> None:
-        """Forget what the planner said of a delta without the groups that are kept now, and that one was given up."""
+        """Forget what the planner said of a delta without the groups that are kept now, and that one was given up.
+
+        What was timed had the groups.
+        """
         self.quotes.pop(pgt_id, None)
         known = self.given_up.get(pgt_id, {})
-        self.given_up[pgt_id] = {changes: past for changes, past in known.items() if past.whole}
+        self.given_up[pgt_id] = {changes: past for changes, past in known.items() if past.whole or past.limit is None}
 
     def quote(self, pgt_id: int, shape: object, size: Size) -> Quote | None:
         """Return the quote for a size, if one was asked for since the stream table has this shape."""
@@ -185,6 +202,10 @@ class Remembered:
 
 def _changes(past: PastRefresh, changed: frozenset[int]) -> Changes:
     return ANY_CHANGES if past.whole else (changed, size_class(past.delta_rows))
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number & (number - 1) == 0
 
 
 def _newest(refreshes: Iterable[PastRefresh]) -> tuple[PastRefresh, ...]:

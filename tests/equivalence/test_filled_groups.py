@@ -115,7 +115,7 @@ def test_groups_that_cannot_be_filled_are_tried_ever_more_seldom(
 def test_groups_are_filled_where_a_delta_without_them_took_too_long(
     db: Database, client: Client, fillings: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A first load by Spark leaves them behind. A delta without them takes long, and would be given up ever after."""
+    """A delta without them takes long, and would be given up ever after."""
 
     def hardly_tried(choice: Choice, delta_rows: int) -> Choice:
         assert choice.costs is not None
@@ -139,6 +139,36 @@ def test_groups_are_filled_where_a_delta_without_them_took_too_long(
     assert result.action == "DIFFERENTIAL" and "more than" not in result.reason
     with db.connect() as connection:
         assert differences(connection, "best", QUERIES["best"], True) == []
+
+
+def test_groups_are_filled_after_a_first_load_by_spark(db: Database, client: Client) -> None:
+    """Otherwise the first delta would find none."""
+    with local_client(db.dsn, direct_delta_rows=0) as (automatic, engine):
+        automatic.create_stream_table("best", QUERIES["best"])
+        automatic.tick()
+        assert len(engine.plans) == 1 and db.value(KEPT, "best")
+
+
+def test_groups_are_filled_where_a_delta_with_them_would_have_been_quicker(
+    db: Database, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.create_stream_table("best", QUERIES["best"])
+    client.tick()
+    db.execute("INSERT INTO lines SELECT g, g % 17, 1, g % 13, 1, 5 FROM generate_series(1001, 11000) AS g; ANALYZE")
+    client.tick()
+    db.execute(ONE_MORE)
+    assert client.refresh("best").action == "DIFFERENTIAL"
+    db.execute(
+        "UPDATE pgtrickle.pgt_refresh_history SET started_at = started_at - interval '1 hour' WHERE delta_rows = 1"
+    )
+    # Any time is quicker then.
+    monkeypatch.setattr("pytrickle.refresh.given_up.MARGIN", 1e-3)
+    monkeypatch.setattr("pytrickle.refresh.given_up.SHORT", 0.0)
+    with pytrickle.connect(db.dsn, engine="postgres") as other:
+        db.execute(ONE_MORE)
+        assert other.refresh("best").action == "FULL" and db.value(KEPT, "best")
+        db.execute(ONE_MORE)
+        assert "3600" not in other.refresh("best").reason
 
 
 def test_processes_that_disagree_do_not_fill_groups_at_each_refresh(
