@@ -33,8 +33,8 @@ class Settings:
     ``poll_interval``: how long the daemon sleeps when nothing wakes it.
     ``history_retention``: how long refreshes and watermark advances that nothing needs any more are kept.
     ``small_delta_rows``: up to this many changed rows ``auto`` joins inside PostgreSQL, beyond it in Spark.
-    ``direct_delta_rows``: with ``auto``, up to this many rows, changed ones or all that a whole refresh reads, the
-    refresher reads what PostgreSQL computed by itself; beyond it Spark reads.
+    ``direct_delta_rows``: with ``auto``, up to this many rows, changed ones or all that a whole refresh reads or is
+    expected to return, the refresher reads what PostgreSQL computed by itself; beyond it Spark reads.
     ``max_concurrent_refreshes``: how many units that do not read each other are refreshed at the same time.
     ``statement_timeout``: how long a statement of a refresh may run, for stream tables that say nothing of their own;
     None leaves it to the server's setting of that name.

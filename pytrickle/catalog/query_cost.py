@@ -1,6 +1,7 @@
-"""What PostgreSQL's planner says that a query costs."""
+"""What PostgreSQL's planner says that a query costs, and how many rows it returns."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import psycopg
 from psycopg.pq import PipelineStatus
@@ -16,6 +17,17 @@ def query_cost(connection: psycopg.Connection, query: str, settings: Iterable[st
 
     None where PostgreSQL refuses to plan the query: running it will say why.
     """
+    plan = _plan(connection, query, settings)
+    return float(plan["Total Cost"]) % SWITCHED_OFF if plan else None
+
+
+def expected_rows(connection: psycopg.Connection, query: str, settings: Iterable[str]) -> int | None:
+    """Ask the planner, under some settings, how many rows a query returns, without running it; None as above."""
+    plan = _plan(connection, query, settings)
+    return int(plan["Plan Rows"]) if plan else None
+
+
+def _plan(connection: psycopg.Connection, query: str, settings: Iterable[str]) -> dict[str, Any] | None:
     # A savepoint that is rolled back takes the settings with it.
     try:
         with connection.transaction(force_rollback=True):
@@ -23,7 +35,7 @@ def query_cost(connection: psycopg.Connection, query: str, settings: Iterable[st
             row = connection.execute(filled("EXPLAIN (FORMAT JSON) {query}", query=query)).fetchone()
     except psycopg.Error:
         return None
-    return float(row[0][0]["Plan"]["Total Cost"]) % SWITCHED_OFF if row else None
+    return dict(row[0][0]["Plan"]) if row else None
 
 
 def _settle(connection: psycopg.Connection, settings: Iterable[str]) -> None:

@@ -25,6 +25,7 @@ from pytrickle.plan.planning import plan_differential, plan_refresh
 from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.plan.task import Task
+from pytrickle.refresh.choosing import sized
 from pytrickle.refresh.planner import Planner
 
 DRAFT = "SELECT pgtrickle_private.draft_stream_table(%s, pg_catalog.current_setting('search_path'))"
@@ -59,8 +60,12 @@ class Draft:
         task = self.task(planner, changes)
         if self.shape.query is not None and changes:
             return plan_differential(task, delta_way(task.delta_rows))
-        reason = f"no delta rule: {self.shape.full_reason}" if changes else "first load"
-        return plan_refresh(task, Way(Action.FULL, reason), self.table.refresh_mode, lambda: planner.query(task))
+        way = Way(Action.FULL, f"no delta rule: {self.shape.full_reason}" if changes else "first load")
+
+        def whole(way: Way = way) -> RefreshPlan:
+            return plan_refresh(task, way, self.table.refresh_mode, lambda: planner.query(task))
+
+        return whole(sized(planner.connection, self.table, task, way, whole))
 
     def reading(self, buffer: str) -> "Draft":
         """Read changes from other change buffers, of which `buffer` is the name with a place for the number."""

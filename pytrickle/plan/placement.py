@@ -81,7 +81,8 @@ class Standing:
 class Way:
     """Whole or delta, and why; the rows of the stream table where AUTO has chosen, of all that is kept once `sized`.
 
-    It may read for `most_seconds`, if that is limited.
+    Of a whole refresh that reads many rows `stored_rows` may be how many PostgreSQL's planner expects it to return. It
+    may read for `most_seconds`, if that is limited.
     """
 
     action: Action

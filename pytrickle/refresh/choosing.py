@@ -9,7 +9,7 @@ import psycopg
 
 from pytrickle.catalog.definition import ChangeRange, Evidence
 from pytrickle.catalog.past_refreshes import evidence
-from pytrickle.catalog.query_cost import query_cost
+from pytrickle.catalog.query_cost import expected_rows, query_cost
 from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.plan.algebra.relation import scans
@@ -119,12 +119,12 @@ class Choice:
 
     def made(self) -> Chosen:
         """Choose; more than what is known is asked for only where that does not suffice."""
-        pgt_id = self.table.pgt_id
+        pgt_id, began = self.table.pgt_id, monotonic()
         if not self.standing.has_choice:
-            return Chosen(choose_way(self.standing, None))
+            only = sized(self.connection, self.table, self.task, choose_way(self.standing, None), self.whole)
+            return Chosen(only, None, monotonic() - began)
         if self.task.delta_rows >= WORTH_ASKING:
             self.past.forget(pgt_id)
-        began = monotonic()
         known = self.past.evidence(pgt_id, lambda: evidence(self.connection, self.table))
         if way := known_way(self.past, self.task, self.standing, known):
             return Chosen(way, seconds=monotonic() - began)
@@ -166,6 +166,19 @@ class Choice:
             if read
         ]
         return sum(inf if cost is None else cost for cost in found)
+
+
+def sized(
+    connection: psycopg.Connection, table: StreamTable, task: Task, way: Way, whole: Callable[[], RefreshPlan]
+) -> Way:
+    """Say how many rows a whole refresh returns that reads so many that Spark would be asked to hand them on."""
+    if way.action is Action.DIFFERENTIAL or not 0 < task.limits.direct < task.rows_read:
+        return way
+    plan = whole()
+    if plan.placement.direct or plan.read is None:
+        return way
+    settings = (*session_statements(table), *plan.read.settings)
+    return replace(way, stored_rows=expected_rows(connection, plan.read.query, settings))
 
 
 def changed_sources(ranges: Iterable[ChangeRange]) -> frozenset[int]:

@@ -46,6 +46,26 @@ def test_small_tables_are_loaded_without_java(db: Database, monkeypatch: pytest.
         assert "engine: postgres" in str(explained) and "at most 1,000,000" in str(explained)
 
 
+def test_few_rows_of_large_tables_are_loaded_without_java(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    db.execute("CREATE TABLE t (id int PRIMARY KEY, k int)")
+    db.execute("INSERT INTO t SELECT n, n % 100 FROM generate_series(1, 20000) AS n; ANALYZE t")
+    few = "SELECT id, k FROM t WHERE k = 7"
+    with pytrickle.connect(db.dsn, direct_delta_rows=2_000) as client:
+        client.create_stream_table("differential", few)
+        client.create_stream_table("whole", few, refresh_mode="FULL")
+        assert {(each.action, each.engine, each.error) for each in client.tick()} == {("FULL", "postgres", None)}
+        db.execute("UPDATE t SET k = 7 WHERE id = 1")
+        actions = {each.stream_table: (each.action, each.engine) for each in client.tick()}
+        assert actions == {"public.differential": ("DIFFERENTIAL", "postgres"), "public.whole": ("FULL", "postgres")}
+        assert all(found.matches for found in client.verify())
+        assert client.explain(query=few).data["after"][-1]["engine"] == "postgres"
+        client.create_stream_table("many", "SELECT id, k FROM t")
+        assert client.explain(query="SELECT id, k FROM t").data["after"][-1]["engine"] == "spark"
+        with pytest.raises(JavaMissing):
+            client.refresh("many")
+
+
 def test_the_engine_spark_says_at_once_what_is_missing(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is nobody's fault but the machine's: no stream table is booked as failed."""
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
