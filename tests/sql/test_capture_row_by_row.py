@@ -1,0 +1,94 @@
+"""Where transition tables do not show all there is: children of two parents, and columns that partitions generate."""
+
+import pytest
+
+from tests.conftest import Database
+from tests.repeats import on_both_servers
+from tests.sql.checks import remember, replays_each
+
+TWO_PARENTS = """
+CREATE TABLE m (a integer);
+CREATE TABLE n (a integer);
+CREATE TABLE kid () INHERITS (m, n);
+CREATE TABLE below () INHERITS (kid);
+INSERT INTO m VALUES (1);
+INSERT INTO kid VALUES (2), (3);
+INSERT INTO below VALUES (4)
+"""
+THROUGH_PARENTS = {
+    "insert into the child": "INSERT INTO kid VALUES (5)",
+    "update through the other parent": "UPDATE n SET a = a + 1",
+    "update through the child": "UPDATE kid SET a = a + 1",
+    "update through the source": "UPDATE m SET a = a + 1",
+    "delete through the other parent": "DELETE FROM n WHERE a > 2",
+    "merge into the other parent": "MERGE INTO n USING (VALUES (2)) AS v ON a = column1 "
+    "WHEN MATCHED THEN UPDATE SET a = 9",
+    "truncate the other parent": "TRUNCATE n",
+}
+# The partitions have a column less than the table, which once had another one.
+GENERATED = """
+CREATE TABLE p (gone integer, g integer, x integer, twice integer GENERATED ALWAYS AS (x * 2) STORED)
+    PARTITION BY LIST (g);
+ALTER TABLE p DROP COLUMN gone;
+CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);
+CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2);
+INSERT INTO p (g, x) VALUES (1, 1), (2, 2), (1, 3)
+"""
+INTO_PARTITIONS = {
+    "insert": "INSERT INTO p (g, x) VALUES (2, 5), (1, 6)",
+    "insert into a partition": "INSERT INTO p1 (g, x) VALUES (1, 5)",
+    "copy": "COPY p (g, x) FROM PROGRAM 'echo 2,5' WITH (FORMAT csv)",
+    "insert or update": "INSERT INTO p (g, x) VALUES (2, 5) ON CONFLICT DO NOTHING",
+    "update": "UPDATE p SET x = x + 1",
+    "move": "UPDATE p SET g = 3 - g",
+    "move and change": "UPDATE p SET g = 3 - g, x = x + 1",
+    "merge": "MERGE INTO p USING (VALUES (1), (8)) AS v (i) ON x = i "
+    "WHEN MATCHED THEN UPDATE SET g = 2, x = 7 WHEN NOT MATCHED THEN INSERT (g, x) VALUES (2, i)",
+    "delete": "DELETE FROM p WHERE x > 1",
+    "truncate": "TRUNCATE p",
+}
+MODE = "SELECT capture_mode FROM pgtrickle.pgt_change_tracking"
+
+
+def build(db: Database, script: str, source: str, columns: str) -> None:
+    for statement in script.split(";\n"):
+        db.execute(statement)
+    db.execute("SELECT pgtrickle.create_stream_table('copied', %s)", f"SELECT {columns} FROM {source}")
+    remember(db, source)
+
+
+def test_changes_through_another_parent_of_a_child_are_captured(db: Database) -> None:
+    build(db, TWO_PARENTS, "m", "a")
+    assert replays_each(db, "m", "a", THROUGH_PARENTS) == {}
+
+
+def test_another_parent_that_comes_later_is_noticed(db: Database) -> None:
+    build(db, TWO_PARENTS.replace("INHERITS (m, n)", "INHERITS (m)"), "m", "a")
+    assert db.value(MODE) == "statement"
+    db.execute("ALTER TABLE kid INHERIT n")
+    assert db.value("SELECT pgtrickle.capture_problem('m')") == "it needs row triggers now"
+    db.execute("SELECT pgtrickle.repair_capture('m')")
+    assert db.value(MODE) == "row"
+    assert replays_each(db, "m", "a", THROUGH_PARENTS) == {}
+
+
+@on_both_servers
+def test_what_partitions_of_another_layout_generate_is_captured(every_db: Database) -> None:
+    build(every_db, GENERATED, "p", "g, x, twice")
+    assert replays_each(every_db, "p", "g, x, twice", INTO_PARTITIONS) == {}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        GENERATED.replace("gone integer, ", "").replace("ALTER TABLE p DROP COLUMN gone;\n", ""),
+        GENERATED.replace(" GENERATED ALWAYS AS (x * 2) STORED", ""),
+    ],
+    ids=["same layout", "nothing generated"],
+)
+def test_rows_of_other_partitioned_tables_are_captured_together(db: Database, script: str) -> None:
+    build(db, script, "p", "g, x, twice")
+    assert db.value(MODE) == "statement"
+    # Rows that MERGE moves are a gap then, which is noticed.
+    changes = {name: change for name, change in INTO_PARTITIONS.items() if name != "merge"}
+    assert replays_each(db, "p", "g, x, twice", changes) == {}
