@@ -1,4 +1,4 @@
-"""Where transition tables do not show all there is: children of two parents, and columns that partitions generate."""
+"""Where transition tables do not show all there is: changes through other parents, columns that partitions generate."""
 
 import pytest
 
@@ -92,3 +92,31 @@ def test_rows_of_other_partitioned_tables_are_captured_together(db: Database, sc
     # Rows that MERGE moves are a gap then, which is noticed.
     changes = {name: change for name, change in INTO_PARTITIONS.items() if name != "merge"}
     assert replays_each(db, "p", "g, x, twice", changes) == {}
+
+
+PART, CHILD = (
+    "CREATE TABLE above (a integer, b integer) PARTITION BY LIST (a)",
+    "CREATE TABLE above (a integer, b integer)",
+)
+VISITS = {
+    "a partition": (PART, "ALTER TABLE above ATTACH PARTITION m DEFAULT", "ALTER TABLE above DETACH PARTITION m"),
+    "a child": (CHILD, "ALTER TABLE m INHERIT above", "ALTER TABLE m NO INHERIT above"),
+    "a child of a child": (CHILD, "ALTER TABLE kid INHERIT above", "ALTER TABLE kid NO INHERIT above"),
+}
+
+
+@on_both_servers
+@pytest.mark.parametrize("visit", VISITS)
+def test_a_parent_that_comes_and_goes_before_anybody_looks_is_noticed(every_db: Database, visit: str) -> None:
+    below = "" if visit == "a partition" else ";\nCREATE TABLE kid () INHERITS (m)"
+    build(every_db, "CREATE TABLE m (a integer, b integer);\nINSERT INTO m VALUES (1, 1)" + below, "m", "a")
+    above, comes, goes = VISITS[visit]
+    every_db.execute(above)
+    every_db.execute("ALTER TABLE m ALTER COLUMN b SET DEFAULT 3")
+    assert every_db.value("SELECT pgtrickle.capture_problem('m')") is None
+    every_db.execute(comes)
+    every_db.execute("UPDATE above SET a = 2")
+    every_db.execute(goes)
+    assert "for a while" in every_db.value("SELECT pgtrickle.capture_problem('m')")
+    every_db.execute("SELECT pgtrickle.repair_capture('m')")
+    assert every_db.value("SELECT pgtrickle.capture_problem('m')") is None

@@ -137,22 +137,6 @@ COMMENT ON FUNCTION pgtrickle_private.write_trigger(oid, text, text, text, "char
     'Creates a trigger that fires in all sessions (A), in those of the role "replica" (R) or in all others (O), or '
     'makes one so that PostgreSQL cloned; that has no definition.';
 
--- Rows of the system catalogs carry the transaction that wrote them: what was altered and altered back looks the same
--- but for that. No column that is captured can be rewritten: the hidden view depends on it. A refresh may have read the
--- source while a partition was detached.
-CREATE OR REPLACE FUNCTION pgtrickle_private.capture_stamp(source regclass, mode text) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    SELECT md5(concat_ws(';', string_agg(concat(t.oid, ' ', t.xmin), ',' ORDER BY t.oid), (
-        SELECT string_agg(concat(i.inhparent, ' ', i.inhrelid, ' ', i.xmin), ',' ORDER BY i.inhparent, i.inhrelid)
-        FROM pg_inherits AS i, (SELECT capture_relations(source)) AS r(relids)
-        WHERE i.inhparent = ANY (r.relids) AND i.inhrelid = ANY (r.relids))))
-    FROM capture_triggers(source, mode) AS e JOIN pg_trigger AS t ON t.tgrelid = e.relation
-        AND t.tgname = e.trigger_name
-$$;
-COMMENT ON FUNCTION pgtrickle_private.capture_stamp(regclass, text) IS
-    'A text that changes when a capture trigger is altered, or a partition or child detached and attached again.';
-
 CREATE OR REPLACE FUNCTION pgtrickle_private.stamp_capture(source regclass) RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

@@ -40,6 +40,7 @@ AS $$
 DECLARE
     tracking pgt_change_tracking;
     columns text[];
+    stamp text;
 BEGIN
     SELECT * INTO tracking FROM pgt_change_tracking WHERE source_relid = source;
     IF NOT FOUND THEN
@@ -48,6 +49,7 @@ BEGIN
         RETURN 'it no longer exists';
     END IF;
     columns := ARRAY(SELECT jsonb_object_keys(tracking.captured_columns));
+    stamp := capture_stamp(source, tracking.capture_mode);
     RETURN COALESCE(
         (SELECT format('%s %s', relation, reason) FROM pgt_capture_gaps WHERE source_relid = source ORDER BY noted_at
             LIMIT 1),
@@ -62,9 +64,11 @@ BEGIN
          FROM capture_functions(source, tracking.buffer, columns) AS f
          LEFT JOIN pg_proc AS p ON p.proname = f.function_name AND p.pronamespace = 'pgtrickle_changes'::regnamespace
          WHERE p.prosrc IS DISTINCT FROM f.body LIMIT 1),
-        CASE WHEN tracking.trigger_stamp <> capture_stamp(source, tracking.capture_mode)
+        CASE WHEN split_part(tracking.trigger_stamp, ' ', 1) <> split_part(stamp, ' ', 1)
             THEN 'capture triggers were altered' || CASE WHEN cardinality(tracking.relations) > 1
-                THEN ', or partitions or children attached again' ELSE '' END END);
+                THEN ', or partitions or children attached again' ELSE '' END END,
+        CASE WHEN was_part_of_another(tracking.trigger_stamp, stamp)
+            THEN 'it, or a child of it, may have been a part of another table for a while' END);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.capture_problem(regclass) IS

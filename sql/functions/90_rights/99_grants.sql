@@ -280,6 +280,8 @@ COMMENT ON FUNCTION pgtrickle_private.foreign_grants() IS
 
 -- A catalog that is upgraded remembers from now on.
 SELECT pgtrickle_private.stamp_capture(t.source_relid) FROM pgtrickle.pgt_change_tracking AS t
-    WHERE t.trigger_stamp IS NULL;
+    WHERE COALESCE(t.trigger_stamp, '') NOT LIKE '% %'
+        AND COALESCE(t.trigger_stamp = split_part(
+            pgtrickle_private.capture_stamp(t.source_relid, t.capture_mode), ' ', 1), true);
 
 SELECT pgtrickle.settle_grants();
