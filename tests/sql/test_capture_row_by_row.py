@@ -2,6 +2,7 @@
 
 import pytest
 
+from pytrickle.catalog.install import render
 from tests.conftest import Database
 from tests.repeats import on_both_servers
 from tests.sql.checks import remember, replays_each
@@ -47,6 +48,8 @@ INTO_PARTITIONS = {
     "delete": "DELETE FROM p WHERE x > 1",
     "truncate": "TRUNCATE p",
 }
+# From there on only the functions are made anew.
+ANY_MIGRATION = 10_000
 MODE = "SELECT capture_mode FROM pgtrickle.pgt_change_tracking"
 
 
@@ -120,3 +123,16 @@ def test_a_parent_that_comes_and_goes_before_anybody_looks_is_noticed(every_db: 
     assert "for a while" in every_db.value("SELECT pgtrickle.capture_problem('m')")
     every_db.execute("SELECT pgtrickle.repair_capture('m')")
     assert every_db.value("SELECT pgtrickle.capture_problem('m')") is None
+
+
+def test_what_an_older_version_remembered_is_completed_unless_it_tells_of_something(db: Database) -> None:
+    for table in ("m", "n"):
+        db.execute(f"CREATE TABLE {table} (a integer)")
+        db.execute("SELECT pgtrickle.create_stream_table(%s, %s)", f"of_{table}", f"SELECT a FROM {table}")
+    db.execute("UPDATE pgtrickle.pgt_change_tracking SET trigger_stamp = split_part(trigger_stamp, ' ', 1)")
+    db.execute("UPDATE pgtrickle.pgt_change_tracking SET trigger_stamp = 'other' WHERE source_relid = 'n'::regclass")
+    assert db.value("SELECT pgtrickle.capture_problem('m')") is None
+    with db.connect() as connection, connection.transaction():
+        connection.execute(render(ANY_MIGRATION).encode(), prepare=False)
+    stamps = dict(db.execute("SELECT source_name, trigger_stamp FROM pgtrickle.pgt_change_tracking"))
+    assert " " in stamps["public.m"] and stamps["public.n"] == "other"
