@@ -121,8 +121,9 @@ class Choice:
         """Choose; more than what is known is asked for only where that does not suffice."""
         pgt_id, began = self.table.pgt_id, monotonic()
         if not self.standing.has_choice:
-            only = sized(self.connection, self.table, self.task, choose_way(self.standing, None), self.whole)
-            return Chosen(only, None, monotonic() - began)
+            only = choose_way(self.standing, None)
+            told = sized(self.connection, self.table, self.task, only, self.whole)
+            return Chosen(told, None, 0.0 if told is only else monotonic() - began)
         if self.task.delta_rows >= WORTH_ASKING:
             self.past.forget(pgt_id)
         known = self.past.evidence(pgt_id, lambda: evidence(self.connection, self.table))
