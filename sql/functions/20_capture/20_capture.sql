@@ -31,7 +31,7 @@ COMMENT ON FUNCTION pgtrickle_private.row_layout(regclass) IS
 -- Before a row goes to a partition that has another layout, PostgreSQL puts it into the transition table as it is, and
 -- generates its stored columns only afterwards.
 CREATE OR REPLACE FUNCTION pgtrickle_private.generates_in_partitions(source regclass) RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle_private, pg_temp
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT EXISTS (SELECT FROM pg_attribute AS a
                    WHERE a.attrelid = source AND a.attgenerated = 's' AND NOT a.attisdropped)

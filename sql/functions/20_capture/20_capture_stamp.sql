@@ -3,7 +3,7 @@
 -- To have a table inherit, and to end that, PostgreSQL writes its columns anew, but for the rest leaves them as they
 -- were; what else writes a column changes something of it. A partition inherits from nothing but its table.
 CREATE OR REPLACE FUNCTION pgtrickle_private.column_stamps(source regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle_private, pg_temp
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT string_agg(format('%s.%s:%s:%s', a.attrelid, a.attnum, hash_record_extended(ROW(
             a.attname, a.atttypid, a.atttypmod, a.attcollation, a.attnotnull, a.atthasdef, a.atthasmissing,
