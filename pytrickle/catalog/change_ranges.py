@@ -148,10 +148,10 @@ def _empty_ones(connection: psycopg.Connection, buffers: list[str]) -> frozenset
 
 
 def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozenset[str]:
-    """Return a buffer if it is empty, and none while an open transaction extends or drops it: nobody can tell then."""
+    """Return a buffer if it is empty, and none where an open transaction extends or drops it, or has just done so."""
     try:
         return _empty_ones(connection, [buffer])
-    except psycopg.errors.LockNotAvailable:
+    except (*UNREADABLE, psycopg.errors.LockNotAvailable):
         return frozenset()
 
 

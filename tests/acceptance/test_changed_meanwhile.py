@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from pytrickle.apply import commit
+from pytrickle.catalog import change_ranges
 from pytrickle.refresh import refresher
 from pytrickle.schedule import pass_
 from tests.acceptance.conftest import TABLES, Shop, clock, status
@@ -106,3 +107,24 @@ def test_an_empty_buffer_that_came_in_place_of_another_vouches_for_nothing(
     local_shop.load("orders", "12:10")
     local_shop.tick()
     assert local_shop.rows("copied") == {(1,), (2,)}
+
+
+def test_a_buffer_that_is_dropped_while_it_is_looked_into_stops_no_other_refresh(
+    local_shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local_shop.pt.create_stream_table("copied", "SELECT id FROM orders")
+    local_shop.pt.create_stream_table("named", "SELECT id, name FROM customers")
+    local_shop.tick()
+    local_shop.db.execute("INSERT INTO customers VALUES (77, 'new')")
+    dropping = local_shop.db.connect(autocommit=False)
+    dropping.execute("SELECT pgtrickle.drop_stream_table('copied')")
+    looked = change_ranges._empty_unless_locked
+
+    def after_the_drop(*arguments: Any) -> frozenset[str]:
+        dropping.commit()
+        return looked(*arguments)
+
+    monkeypatch.setattr(change_ranges, "_empty_unless_locked", after_the_drop)
+    actions = {result.stream_table: result.action for result in local_shop.pt.tick()}
+    assert actions["public.named"] == "DIFFERENTIAL"
+    assert (77, "new") in local_shop.rows("named")
