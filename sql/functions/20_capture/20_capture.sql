@@ -47,15 +47,14 @@ COMMENT ON FUNCTION pgtrickle_private.generates_in_partitions(regclass) IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_mode(source regclass) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
+    WITH captured(relids) AS MATERIALIZED (SELECT capture_relations(source))
     SELECT CASE
-        WHEN EXISTS (SELECT FROM pg_inherits WHERE inhrelid = source)
-            OR EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = ANY (capture_relations(source))) THEN 'row'
-        WHEN NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = source) THEN 'statement'
-        WHEN EXISTS (SELECT FROM (SELECT capture_relations(source)) AS r(relids), pg_inherits AS i
-                     WHERE i.inhrelid = ANY (r.relids) AND i.inhparent <> ALL (r.relids))
+        WHEN EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = ANY (relids) AND i.inhparent <> ALL (relids))
+            OR EXISTS (SELECT FROM pg_subscription_rel AS s WHERE s.srrelid = ANY (relids))
             OR generates_in_partitions(source) THEN 'row'
         ELSE 'statement'
     END
+    FROM captured
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_mode(regclass) IS
     'row for a partition, an inheritance child, a table of which a child has another parent, a subscribed table, and '
