@@ -125,6 +125,14 @@ def test_a_parent_that_comes_and_goes_before_anybody_looks_is_noticed(every_db: 
     assert every_db.value("SELECT pgtrickle.capture_problem('m')") is None
 
 
+def test_where_all_columns_were_altered_nobody_can_tell(db: Database) -> None:
+    build(db, "CREATE TABLE m (a integer, b integer)", "m", "a")
+    db.execute("ALTER TABLE m ALTER COLUMN a SET NOT NULL")
+    assert db.value("SELECT pgtrickle.capture_problem('m')") is None
+    db.execute("ALTER TABLE m ALTER COLUMN b SET NOT NULL")
+    assert "for a while" in db.value("SELECT pgtrickle.capture_problem('m')")
+
+
 def test_what_an_older_version_remembered_is_completed_unless_it_tells_of_something(db: Database) -> None:
     for table in ("m", "n"):
         db.execute(f"CREATE TABLE {table} (a integer)")
