@@ -51,6 +51,11 @@ DROPPED = trusted(
 )
 # A name that is not right keeps nothing from being refreshed.
 MISNAMED = trusted("SELECT m.pgt_id, ARRAY[0], %(asked)s IS NOT NULL FROM pgtrickle_private.misnamed() AS m")
+# What was altered without harm is remembered, so that later alterations are told from it.
+ALTERED = trusted("""
+SELECT a::oid::bigint, ARRAY[0], %(asked)s IS NOT NULL FROM pgtrickle_private.altered_harmlessly() AS a
+""")
+REMEMBER = "SELECT pgtrickle_private.remember_alterations(%s::oid::regclass)"
 LACKING = """
 SELECT t.pgt_id, pgtrickle_private.readable_text(r.sentence), pgtrickle_private.readable_text(r.remedy)
 FROM pgtrickle.pgt_stream_tables AS t, pgtrickle_private.missing_right(t.pgt_id) AS r
@@ -102,6 +107,7 @@ class Health:
         mended = _mend(connection, DROPPED, "SELECT pgtrickle_private.remove_dropped(%s)", broken, asked)
         mended |= _mend(connection, CHANGED, "SELECT pgtrickle_private.adopt_definition(%s)", broken, asked)
         mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken, asked)
+        mended |= _mend(connection, ALTERED, REMEMBER, {}, asked)
         mended |= _mend(connection, UNGUARDED, "SELECT pgtrickle_private.guard_every_row(%s)", broken, asked)
         mended |= _mend(connection, UNLOGGED, "SELECT pgtrickle_private.log_storage(%s)", broken, asked)
         mended |= _mend(connection, UNIDENTIFIED, IDENTIFY, broken, asked)

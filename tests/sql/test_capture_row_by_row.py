@@ -133,6 +133,22 @@ def test_where_all_columns_were_altered_nobody_can_tell(db: Database) -> None:
     assert "for a while" in db.value("SELECT pgtrickle.capture_problem('m')")
 
 
+LOOK = "SELECT pgtrickle_private.remember_alterations(a) FROM pgtrickle_private.altered_harmlessly() AS a"
+
+
+def test_what_was_altered_before_anybody_looked_is_no_part_of_a_later_visit(db: Database) -> None:
+    build(db, "CREATE TABLE m (a integer, b integer)", "m", "a")
+    for alteration in ("ALTER a SET NOT NULL", "ALTER b SET NOT NULL", "ALTER a DROP NOT NULL", "ALTER a SET NOT NULL"):
+        db.execute(f"ALTER TABLE m {alteration}")
+        assert db.value("SELECT pgtrickle.capture_problem('m')") is None
+        assert len(db.execute(LOOK)) == 1 and db.execute(LOOK) == []
+    db.execute("ALTER TABLE m ALTER a DROP NOT NULL")
+    db.execute("ALTER TABLE m ALTER a SET NOT NULL")
+    assert db.execute(LOOK) == []
+    db.execute("SELECT pgtrickle_private.remember_alterations('m')")
+    assert "for a while" in db.value("SELECT pgtrickle.capture_problem('m')")
+
+
 def test_what_an_older_version_remembered_is_completed_unless_it_tells_of_something(db: Database) -> None:
     for table in ("m", "n"):
         db.execute(f"CREATE TABLE {table} (a integer)")

@@ -75,6 +75,26 @@ COMMENT ON FUNCTION pgtrickle.capture_problem(regclass) IS
     'Why changes of the source may have been missed since capture was installed, or NULL. Then call '
     'pgtrickle.repair_capture().';
 
+-- Else what is altered, and altered back months later, would look as if nothing of it had been changed.
+CREATE OR REPLACE FUNCTION pgtrickle_private.altered_harmlessly() RETURNS SETOF regclass
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT t.source_relid FROM pgt_change_tracking AS t
+    WHERE CASE WHEN t.trigger_stamp <> capture_stamp(t.source_relid, t.capture_mode)
+        THEN capture_problem(t.source_relid) IS NULL END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.altered_harmlessly() IS
+    'Sources of which columns were altered since that was last remembered, without a change being missed.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.remember_alterations(source regclass) RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    UPDATE pgt_change_tracking AS t SET trigger_stamp = capture_stamp(source, t.capture_mode)
+        WHERE t.source_relid = source AND capture_problem(source) IS NULL
+$$;
+COMMENT ON FUNCTION pgtrickle_private.remember_alterations(regclass) IS
+    'Has later alterations of a source compared with what it is like now, unless changes may have been missed.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.capture_problem(
         source text, search_path text DEFAULT current_setting('search_path')) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
