@@ -125,11 +125,12 @@ def test_a_parent_that_comes_and_goes_before_anybody_looks_is_noticed(every_db: 
     assert every_db.value("SELECT pgtrickle.capture_problem('m')") is None
 
 
-def test_where_all_columns_were_altered_nobody_can_tell(db: Database) -> None:
-    build(db, "CREATE TABLE m (a integer, b integer)", "m", "a")
-    db.execute("ALTER TABLE m ALTER COLUMN a SET NOT NULL")
+@pytest.mark.parametrize("table", ["m", "kid"])
+def test_where_all_columns_were_altered_nobody_can_tell(db: Database, table: str) -> None:
+    build(db, "CREATE TABLE m (a integer, b integer);\nCREATE TABLE kid () INHERITS (m)", "m", "a")
+    db.execute(f"ALTER TABLE {table} ALTER COLUMN a SET NOT NULL")
     assert db.value("SELECT pgtrickle.capture_problem('m')") is None
-    db.execute("ALTER TABLE m ALTER COLUMN b SET NOT NULL")
+    db.execute(f"ALTER TABLE {table} ALTER COLUMN b SET NOT NULL")
     assert "for a while" in db.value("SELECT pgtrickle.capture_problem('m')")
 
 
@@ -138,7 +139,8 @@ LOOK = "SELECT pgtrickle_private.remember_alterations(a) FROM pgtrickle_private.
 
 def test_what_was_altered_before_anybody_looked_is_no_part_of_a_later_visit(db: Database) -> None:
     build(db, "CREATE TABLE m (a integer, b integer)", "m", "a")
-    for alteration in ("ALTER a SET NOT NULL", "ALTER b SET NOT NULL", "ALTER a DROP NOT NULL", "ALTER a SET NOT NULL"):
+    nulls = ("ALTER a SET NOT NULL", "ALTER b SET NOT NULL", "ALTER a DROP NOT NULL", "ALTER a SET NOT NULL")
+    for alteration in (*nulls, "ALTER b TYPE bigint", "ALTER b TYPE bigint USING 2"):
         db.execute(f"ALTER TABLE m {alteration}")
         assert db.value("SELECT pgtrickle.capture_problem('m')") is None
         assert len(db.execute(LOOK)) == 1 and db.execute(LOOK) == []

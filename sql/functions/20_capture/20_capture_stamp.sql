@@ -1,14 +1,15 @@
 -- What was altered, and altered back, before anybody looked.
 
 -- To have a table inherit, and to end that, PostgreSQL writes its columns anew, but for the rest leaves them as they
--- were; what else writes a column changes something of it. A partition inherits from nothing but its table.
+-- were; what else writes a column changes something of it, or writes the whole table anew. A partition inherits from
+-- nothing but its table.
 CREATE OR REPLACE FUNCTION pgtrickle_private.column_stamps(source regclass) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT string_agg(format('%s.%s:%s:%s', a.attrelid, a.attnum, hash_record_extended(ROW(
             a.attname, a.atttypid, a.atttypmod, a.attcollation, a.attnotnull, a.atthasdef, a.atthasmissing,
             a.attidentity, a.attgenerated, a.attstattarget, a.attstorage, a.attcompression, a.attoptions, a.attacl,
-            d.oid, d.xmin), 0), a.xmin), ' ' ORDER BY a.attrelid, a.attnum)
+            d.oid, d.xmin, c.relfilenode), 0), a.xmin), ' ' ORDER BY a.attrelid, a.attnum)
     FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
         LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
     WHERE c.oid = ANY (capture_relations(source)) AND (c.oid = source OR NOT c.relispartition)
@@ -24,12 +25,13 @@ AS $$
         FROM string_to_table(before, ' ') WITH ORDINALITY AS b(word, place)
             JOIN string_to_table(now, ' ') AS n(word) ON split_part(n.word, ':', 1) = split_part(b.word, ':', 1)
         WHERE b.place > 1)
-    SELECT COALESCE(bool_or(before[2] = now[2] AND before[3] <> now[3]) OR bool_and(before <> now), false)
-    FROM columns
+    SELECT COALESCE(bool_or(r.unchanged OR r.complete), false)
+    FROM (SELECT bool_or(before[2] = now[2] AND before[3] <> now[3]), bool_and(before[3] <> now[3]) FROM columns
+        GROUP BY split_part(now[1], '.', 1)) AS r(unchanged, complete)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.was_part_of_another(text, text) IS
-    'By two capture stamps, whether a column was written anew without anything of it being changed, or all columns '
-    'were written, so that nobody can tell.';
+    'By two capture stamps, whether a column was written anew without anything of it being changed, or all columns of a '
+    'relation were written, so that nobody can tell.';
 
 -- Rows of the system catalogs carry the transaction that wrote them: what was altered and altered back looks the same
 -- but for that. No column that is captured can be rewritten: the hidden view depends on it. A refresh may have read the
