@@ -101,6 +101,70 @@ def test_changes_of_partitioned_tables_that_capture_sees_are_no_gap(every_db: Da
         every_db.execute("INSERT INTO events SELECT i, i, 'n' || i FROM generate_series(1, 29) AS i")
 
 
+# Rows are merged in the order in which they are given.
+IN_ORDER = "SET enable_hashjoin = off; SET enable_mergejoin = off"
+MIXED = """
+MERGE INTO events AS e USING (VALUES (101, 5), (5, 6), (102, 15), (15, 16), (25, 26)) AS s (id, day) ON e.id = s.id
+WHEN MATCHED AND s.id = 25 THEN {matched}
+WHEN MATCHED THEN UPDATE SET day = s.day, note = 'm'
+WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.day, 'n')
+"""
+
+
+@on_both_servers
+@pytest.mark.parametrize("matched", ["DO NOTHING", "DELETE"])
+def test_rows_that_merge_updates_after_it_inserted_some_are_captured(every_db: Database, matched: str) -> None:
+    build(every_db, PARTITIONED, "events")
+    every_db.execute(IN_ORDER)
+    every_db.execute(MIXED.format(matched=matched))
+    assert_replays(every_db, "events", COLUMNS)
+    assert every_db.value("SELECT pgtrickle.capture_problem('events')") is None
+    assert every_db.value("SELECT count(*) FROM events WHERE note = 'm'") == 2
+
+
+# A row becomes like one that stays; a row leaves that is like one that is changed.
+BECOMES_A_TWIN = """
+MERGE INTO events AS e USING (VALUES (4), (5), (12)) AS s (id) ON e.id = s.id
+WHEN MATCHED AND s.id = 4 THEN DELETE WHEN MATCHED THEN UPDATE SET id = 12, day = 12, note = 'n12'
+"""
+LEAVES_A_TWIN = """
+MERGE INTO events AS e USING (
+    SELECT ctid, tableoid AS part, row_number() OVER (ORDER BY id, ctid) AS n FROM events WHERE note = 'twin') AS s
+ON e.ctid = s.ctid AND e.tableoid = s.part
+WHEN MATCHED AND s.n = 1 THEN UPDATE SET day = 12 WHEN MATCHED THEN UPDATE SET day = 4
+WHEN NOT MATCHED THEN INSERT VALUES (1, 1, 'n')
+"""
+
+
+@on_both_servers
+@pytest.mark.parametrize("statement", [BECOMES_A_TWIN, LEAVES_A_TWIN], ids=["becomes a twin", "leaves a twin"])
+def test_rows_that_merge_moves_among_rows_like_them_are_a_gap(every_db: Database, statement: str) -> None:
+    build(every_db, PARTITIONED, "events")
+    every_db.execute("INSERT INTO events VALUES (5, 5, 'twin'), (5, 5, 'twin')")
+    every_db.execute(IN_ORDER)
+    every_db.execute(statement)
+    assert every_db.value("SELECT pgtrickle.capture_problem('events')") == "public." + GAP.format("")
+
+
+DELETING = """
+CREATE FUNCTION delete_twins() RETURNS trigger LANGUAGE plpgsql AS
+    $$BEGIN DELETE FROM events WHERE note = 'twin'; RETURN NULL; END$$;
+CREATE TRIGGER deleting AFTER UPDATE ON events FOR EACH ROW WHEN (NEW.note = 'm') EXECUTE FUNCTION delete_twins()
+"""
+
+
+@on_both_servers
+def test_rows_like_those_that_merge_moves_may_be_deleted_by_a_trigger(every_db: Database) -> None:
+    build(every_db, PARTITIONED, "events")
+    every_db.execute("INSERT INTO events VALUES (5, 5, 'twin'), (5, 5, 'twin')")
+    every_db.execute(DELETING)
+    every_db.execute(IN_ORDER)
+    change = LEAVES_A_TWIN.replace("'twin'", "'twin' OR id = 6").replace("SET day = 12", "SET day = 12, note = 'moved'")
+    every_db.execute(change.replace("MATCHED THEN UPDATE SET day = 4", "MATCHED AND n = 3 THEN UPDATE SET note = 'm'"))
+    assert every_db.execute("SELECT id, day FROM events WHERE note IN ('twin', 'moved')") == [(5, 12)]
+    assert every_db.value("SELECT pgtrickle.capture_problem('events')") == "public." + GAP.format("")
+
+
 BESIDE = (
     "WITH moving AS (UPDATE events SET day = day + 20 WHERE id IN (5, 6) RETURNING id) "
     "MERGE INTO events AS e USING generate_series(3, 4) AS s (id) ON s.id = e.id "

@@ -61,6 +61,20 @@ def test_no_statement_loses_a_row_that_it_moves_to_another_partition(db: Databas
     assert 8 not in ids(db), "the limit is there again"
 
 
+def test_rows_that_merge_updates_after_it_inserted_some_are_judged(db: Database) -> None:
+    declared(db, BY_NOTE, watermark=None)
+    db.execute("INSERT INTO events VALUES (1, %s, 'a')", at("13:00"))
+    advance(db, "12:00")
+    db.execute("SET enable_hashjoin = off; SET enable_mergejoin = off")
+    db.execute(
+        "MERGE INTO events AS e USING (VALUES (9, %s::timestamptz), (1, %s)) AS s (id, at) ON e.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET at = s.at WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.at, 'a')",
+        at("13:00"),
+        at("01:00"),
+    )
+    assert ledger(db) == [(1, "loaded")]
+
+
 def test_rows_that_come_before_the_first_move_are_still_kept_out(db: Database) -> None:
     declared(db, BY_NOTE, watermark=None, too_late="1 hour")
     db.execute("INSERT INTO events VALUES (1, %s, 'a')", at("01:00"))

@@ -17,31 +17,6 @@ COMMENT ON FUNCTION pgtrickle_private.capture_relations(regclass) IS
     'The source and all its partitions or children, sorted; without temporary children, of which only the session that '
     'created them sees rows.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.row_layout(relation regclass) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
-AS $$
-    SELECT string_agg(
-        CASE WHEN a.attisdropped THEN format('%s%s', a.attlen, a.attalign) ELSE quote_ident(a.attname) END, ' '
-        ORDER BY a.attnum)
-    FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0
-$$;
-COMMENT ON FUNCTION pgtrickle_private.row_layout(regclass) IS
-    'Which columns are where in the rows of a relation: where two have the same layout, PostgreSQL converts no rows.';
-
--- Before a row goes to a partition that has another layout, PostgreSQL puts it into the transition table as it is, and
--- generates its stored columns only afterwards.
-CREATE OR REPLACE FUNCTION pgtrickle_private.generates_in_partitions(source regclass) RETURNS boolean
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    SELECT EXISTS (SELECT FROM pg_attribute AS a
-                   WHERE a.attrelid = source AND a.attgenerated = 's' AND NOT a.attisdropped)
-        AND EXISTS (SELECT FROM pg_class AS c
-                    WHERE c.oid = ANY (capture_relations(source)) AND c.oid <> source AND c.relispartition
-                        AND c.relkind = 'r' AND row_layout(c.oid) <> row_layout(source))
-$$;
-COMMENT ON FUNCTION pgtrickle_private.generates_in_partitions(regclass) IS
-    'Whether transition tables of the source may lack stored generated columns of rows that are new in a partition.';
-
 -- A statement trigger sees only statements that name its own relation: DML through a parent passes by, also through
 -- another parent of a child. The logical replication worker fires row triggers only.
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_mode(source regclass) RETURNS text
@@ -50,15 +25,14 @@ AS $$
     WITH captured(relids) AS MATERIALIZED (SELECT capture_relations(source))
     SELECT CASE
         WHEN EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhrelid = ANY (relids) AND i.inhparent <> ALL (relids))
-            OR EXISTS (SELECT FROM pg_subscription_rel AS s WHERE s.srrelid = ANY (relids))
-            OR generates_in_partitions(source) THEN 'row'
+            OR EXISTS (SELECT FROM pg_subscription_rel AS s WHERE s.srrelid = ANY (relids)) THEN 'row'
         ELSE 'statement'
     END
     FROM captured
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_mode(regclass) IS
-    'row for a partition, an inheritance child, a table of which a child has another parent, a subscribed table, and '
-    'one whose partitions generate columns in rows of another layout; otherwise statement.';
+    'row for a partition, an inheritance child, a table of which a child has another parent, and a subscribed table; '
+    'otherwise statement.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_obstacle(source regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -195,7 +169,7 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT c.oid, format('pgtrickle_%s_%s', t.event, source::oid), t.definition, t.function_name || source::oid,
-           t.event IN ('row', 'in', 'out') AND c.oid <> source AND c.relispartition, t.fires::"char"
+           t.event IN ('row', 'stored', 'in', 'out') AND c.oid <> source AND c.relispartition, t.fires::"char"
     FROM pg_class AS c CROSS JOIN (VALUES
         ('statement', 'insert', 'AFTER INSERT', 'REFERENCING NEW TABLE AS pgt_new FOR EACH STATEMENT', 'capture_', 'O'),
         ('statement', 'update', 'AFTER UPDATE',

@@ -1,7 +1,11 @@
--- Rows that MERGE moves to another partition: PostgreSQL puts them into the transition tables of no UPDATE, but into
--- those of a DELETE and of an INSERT, for which it only runs triggers if the MERGE has such actions too. So while a
--- statement updates, the first row that leaves a partition and the first one that enters one are looked for in the
--- transition tables: either all such rows of a command are there, or none is.
+-- Rows that go to a partition. PostgreSQL puts them into transition tables as the statement has them, before it
+-- generates stored columns, and MERGE once more in place of each row that it updates after that; unless the partition
+-- has a BEFORE trigger for inserted rows, also one that is never called: then it puts what the partition stores there.
+--
+-- Rows that MERGE moves to another partition come into the transition tables of no UPDATE, but into those of a DELETE
+-- and of an INSERT, for which PostgreSQL only runs triggers if the MERGE has such actions too. So while a statement
+-- updates, the first row that leaves a partition and the first one that enters one are looked for in the transition
+-- tables, and the text of the statement tells whether others may be there that only look like them.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.may_move_rows(source regclass, mode text) RETURNS boolean
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
@@ -14,7 +18,7 @@ COMMENT ON FUNCTION pgtrickle_private.may_move_rows(regclass, text) IS
 -- The conditions keep PostgreSQL from calling the function: for statements always, and for rows unless some may move.
 CREATE OR REPLACE FUNCTION pgtrickle_private.moving_triggers(source regclass)
     RETURNS TABLE (event text, timing text, clause text)
-    LANGUAGE sql IMMUTABLE ROWS 4 SET search_path = pg_catalog, pg_temp
+    LANGUAGE sql IMMUTABLE ROWS 5 SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT e.event, e.timing, format(e.clause, source::oid)
     FROM (VALUES
@@ -23,6 +27,7 @@ AS $$
         ('moving', 'BEFORE UPDATE', $when$FOR EACH STATEMENT WHEN (pg_catalog.set_config('pgtrickle.moving_%1$s', CAST(
             1 + CAST('0' || COALESCE(pg_catalog.current_setting('pgtrickle.moving_%1$s', true), '') AS integer)
             AS text), true) IS NULL)$when$),
+        ('stored', 'BEFORE INSERT', 'FOR EACH ROW WHEN (false)'),
         ('in', 'AFTER INSERT', $when$FOR EACH ROW WHEN (
             COALESCE(pg_catalog.current_setting('pgtrickle.moving_%1$s', true), '') <> ''
             AND pg_catalog.current_setting('pgtrickle.inserting_%1$s', true) IS DISTINCT FROM '1')$when$),
@@ -31,7 +36,8 @@ AS $$
     ) AS e(event, timing, clause)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.moving_triggers(regclass) IS
-    'Triggers that notice which statements update a partitioned table, and which rows leave and enter partitions then.';
+    'Triggers that notice which statements update a partitioned table, and which rows leave and enter partitions then, '
+    'and the one that has transition tables show what partitions store.';
 
 -- Partitions may have their columns in another order. A cast to JSON could run somebody's function.
 CREATE OR REPLACE FUNCTION pgtrickle_private.row_by_name(relation regclass) RETURNS text
@@ -86,16 +92,21 @@ COMMENT ON FUNCTION pgtrickle_private.running_text(text) IS
     'The text of what runs in this session, given the context that a trigger function has.';
 
 -- The commands of one statement share its triggers, so that one whose moves are seen would speak for a MERGE whose are
--- not. A statement whose text is not found may be such a one.
-CREATE OR REPLACE FUNCTION pgtrickle_private.may_move_unseen(context text) RETURNS boolean
+-- not. A row that a MERGE does not move may look like one that it does. A statement whose text is not found may be one.
+DROP FUNCTION IF EXISTS pgtrickle_private.may_move_unseen(text);
+CREATE OR REPLACE FUNCTION pgtrickle_private.may_move_unseen(context text, seen_apart boolean) RETURNS boolean
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET standard_conforming_strings = on
 AS $$
-    SELECT CASE WHEN t.running ~* '\mmerge\M' THEN t.running ~* '\mwith\M' ELSE t.running !~* '\mupdate\M' END
+    SELECT CASE
+        WHEN t.running ~* '\mmerge\M'
+            THEN NOT seen_apart OR t.running ~* '\mwith\M' OR t.running !~* '\mthen\s+delete\M'
+        ELSE t.running !~* '\mupdate\M' END
     FROM running_text(context) AS t(running)
 $$;
-COMMENT ON FUNCTION pgtrickle_private.may_move_unseen(text) IS
-    'Whether a statement may have moved rows by MERGE beside another command that changes the table.';
+COMMENT ON FUNCTION pgtrickle_private.may_move_unseen(text, boolean) IS
+    'Whether a statement that moved rows may have done so by MERGE without any transition table showing it; seen_apart '
+    'says that those of a DELETE and of an INSERT were shown.';
 
 -- A statement that names a partition without partitions moves nothing.
 CREATE OR REPLACE FUNCTION pgtrickle_private.moved_guard(source regclass) RETURNS text
@@ -105,10 +116,11 @@ AS $$
         DECLARE
             moved_out CONSTANT text := COALESCE(current_setting('pgtrickle.moved_out_{source}', true), '');
             moved_in CONSTANT text := COALESCE(current_setting('pgtrickle.moved_in_{source}', true), '');
+            moved_by text := COALESCE(current_setting('pgtrickle.moved_by_{source}', true), '');
             look CONSTANT text := 'SELECT EXISTS (SELECT FROM %s AS n WHERE %s = $1)';
+            inserting CONSTANT boolean := COALESCE(current_setting('pgtrickle.inserting_{source}', true), '') = '1';
             found_out boolean := moved_out = '';
-            found_in boolean := moved_in = ''
-                OR COALESCE(current_setting('pgtrickle.inserting_{source}', true), '') = '1';
+            found_in boolean := moved_in = '' OR inserting;
             context text;
         BEGIN
             IF TG_OP = 'INSERT' THEN
@@ -117,7 +129,8 @@ AS $$
                 EXECUTE format(look, 'pgt_old', pgtrickle_private.row_by_name(TG_RELID)) INTO found_out USING moved_out;
                 IF found_out OR TG_OP = 'UPDATE' THEN
                     PERFORM set_config('pgtrickle.moved_out_{source}', '', true);
-                    PERFORM set_config('pgtrickle.moved_any_{source}', '1', true);
+                    moved_by := TG_OP;
+                    PERFORM set_config('pgtrickle.moved_by_{source}', moved_by, true);
                 END IF;
             END IF;
             IF TG_OP = 'UPDATE' THEN
@@ -129,10 +142,14 @@ AS $$
                         INTO found_in USING moved_in;
                     PERFORM set_config('pgtrickle.moved_in_{source}', '', true);
                 END IF;
-                IF current_setting('pgtrickle.moved_any_{source}', true) = '1' THEN
-                    PERFORM set_config('pgtrickle.moved_any_{source}', '', true);
-                    GET DIAGNOSTICS context = PG_CONTEXT;
-                    found_out := found_out AND NOT pgtrickle_private.may_move_unseen(context);
+                IF moved_by <> '' THEN
+                    PERFORM set_config('pgtrickle.moved_by_{source}', '', true);
+                    -- Else none came in, so those that left were deleted.
+                    IF inserting OR moved_in <> '' THEN
+                        GET DIAGNOSTICS context = PG_CONTEXT;
+                        found_out := found_out AND NOT pgtrickle_private.may_move_unseen(context,
+                            inserting AND moved_by = 'DELETE');
+                    END IF;
                 END IF;
                 IF NOT (found_out AND found_in) THEN
                     PERFORM pgtrickle_private.note_capture_gap({source}, TG_RELID,

@@ -30,8 +30,8 @@ AS $$
         GROUP BY split_part(now[1], '.', 1)) AS r(unchanged, complete)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.was_part_of_another(text, text) IS
-    'By two capture stamps, whether a column was written anew without anything of it being changed, or all columns of a '
-    'relation were written, so that nobody can tell.';
+    'By two capture stamps, whether a column was written anew without anything of it being changed, or all columns of '
+    'a relation were written, so that nobody can tell.';
 
 -- Rows of the system catalogs carry the transaction that wrote them: what was altered and altered back looks the same
 -- but for that. No column that is captured can be rewritten: the hidden view depends on it. A refresh may have read the

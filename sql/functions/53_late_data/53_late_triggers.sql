@@ -101,6 +101,8 @@ AS $$
             'REFERENCING NEW TABLE AS pgt_new FOR EACH STATEMENT', 'late_'),
         ('statement', false, 'pgtrickle_late_update', 'AFTER UPDATE',
             'REFERENCING OLD TABLE AS pgt_old NEW TABLE AS pgt_new FOR EACH STATEMENT', 'late_'),
+        -- Has transition tables show the rows that partitions store; see 20_capture_moved.sql.
+        ('statement', false, 'pgtrickle_stored', 'BEFORE INSERT', 'FOR EACH ROW WHEN (false)', 'moved_'),
         ('statement', true, 'pgtrickle_limit', 'BEFORE INSERT', 'FOR EACH STATEMENT', 'moved_'),
         ('statement', true, 'zz_pgtrickle_too_late', 'BEFORE INSERT',
             format('FOR EACH ROW WHEN (%s < pgtrickle_private.late_limit(%s))', event_time_of(declared, 'NEW'),
