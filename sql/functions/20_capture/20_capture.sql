@@ -36,6 +36,7 @@ COMMENT ON FUNCTION pgtrickle_private.capture_mode(regclass) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_obstacle(source regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN (
@@ -51,36 +52,21 @@ BEGIN
                 'has the unlogged partition or child %s, a crash would empty that unnoticed', parts.unlogged)
             -- PostgreSQL refuses every write through a parent with transition tables and a foreign partition.
             WHEN parts.distant THEN 'has a foreign table among its partitions or children'
+            -- In the change buffer that would be another table.
+            WHEN located.attname IS NOT NULL THEN format('computes the column %I from tableoid', located.attname)
         END
         FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace CROSS JOIN LATERAL (
             SELECT min(qualified_name(p.oid)) FILTER (WHERE p.relpersistence = 'u'), bool_or(p.relkind = 'f')
             FROM pg_class AS p WHERE p.oid = ANY (capture_relations(source))) AS parts(unlogged, distant)
+        LEFT JOIN LATERAL (
+            SELECT a.attname FROM pg_attribute AS a
+            WHERE a.attrelid = c.oid AND a.attgenerated = 'v' AND generation(c.oid, a.attnum) ~ '\mtableoid\M'
+            ORDER BY a.attnum LIMIT 1) AS located ON true
         WHERE c.oid = source);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_obstacle(regclass) IS
     'Why changes of the relation cannot be captured, or NULL.';
-
--- A virtual generated column is empty in transition tables and in NEW and OLD, so its expression is repeated there. It
--- is printed by the search_path that the capture functions have.
-CREATE OR REPLACE FUNCTION pgtrickle_private.capture_columns(
-        source regclass, columns text[], OUT targets text, OUT expressions text, OUT plain text, OUT note text)
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
-        SET quote_all_identifiers = off
-AS $$
-    SELECT COALESCE(string_agg(format(', %I', a.attname), '' ORDER BY a.attnum), ''),
-           COALESCE(string_agg(', ' || CASE a.attgenerated WHEN 'v' THEN format('(%s)', pg_get_expr(d.adbin, d.adrelid))
-                                                           ELSE format('n.%I', a.attname) END, '' ORDER BY a.attnum),
-                                                               ''),
-           COALESCE(string_agg(format(', n.%I', a.attname), '' ORDER BY a.attnum), ''),
-           COALESCE(string_agg(format(E'\n-- %s', md5(format('%I = %s', a.attname, pg_get_expr(d.adbin, d.adrelid)))),
-               '' ORDER BY a.attnum)
-                    FILTER (WHERE a.attgenerated <> ''), '')
-    FROM pg_attribute AS a LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
-    WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped AND a.attname = ANY (columns)
-$$;
-COMMENT ON FUNCTION pgtrickle_private.capture_columns(regclass, text[]) IS
-    'Column lists of the capture functions; the note changes when a generated column is defined anew.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_functions(source regclass, buffer text, columns text[])
     RETURNS TABLE (function_name text, body text)
@@ -93,7 +79,7 @@ DECLARE
     lsn CONSTANT text := CASE WHEN current_lsn() IS NULL AND NOT pg_is_in_recovery() THEN 'NULL'
         ELSE 'pg_current_wal_insert_lsn()' END;
     head CONSTANT text := format('INSERT INTO %s (pgt_weight, pgt_xid, pgt_pos, pgt_lsn%s)', buffer, lists.targets);
-    item CONSTANT text := format('pg_current_xact_id(), pgt_pos, pgt_lsn%s', lists.expressions);
+    item CONSTANT text := format('pg_current_xact_id(), pgt.pos, pgt.lsn%s', lists.expressions);
     guard CONSTANT text := capture_guard(source, buffer, columns);
     temporary CONSTANT text := temporary_guard(source);
     new_part CONSTANT text := new_part_guard(source);
@@ -101,9 +87,10 @@ DECLARE
     moves CONSTANT boolean := may_move_rows(source, capture_mode(source));
     template CONSTANT text := $template$
 #variable_conflict use_column%6$s
+<<pgt>>
 DECLARE
-    pgt_pos CONSTANT bigint := nextval('pgtrickle.change_pos');
-    pgt_lsn CONSTANT pg_lsn := %1$s;
+    pos CONSTANT bigint := nextval('pgtrickle.change_pos');
+    lsn CONSTANT pg_lsn := %1$s;
 BEGIN
     %7$s%8$s%10$s%9$s
     IF TG_OP = 'INSERT' THEN
@@ -143,7 +130,7 @@ END
 $template$,
         capture_fits_call('TG_RELID', buffer, columns, NULL), source::oid,
         replace(head, '%', '%%')
-            || replace(format(' SELECT -1, pg_current_xact_id(), $1, $2%s FROM ONLY ', lists.plain), '%', '%%')
+            || replace(format(' SELECT -1, pg_current_xact_id(), $1, $2%s FROM ONLY ', lists.expressions), '%', '%%')
             || '%s AS n',
         lsn, source::oid, source::oid);
     RETURN NEXT;

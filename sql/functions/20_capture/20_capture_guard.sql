@@ -29,7 +29,7 @@ BEGIN
                  format('pg_typeof((NULL::%1$s).%3$I) = pg_typeof((NULL::%2$s).%3$I)', source, buffer, name), ' AND '))
              FROM unnest(columns) AS name) INTO fits;
     RETURN fits
-        AND (generated IS NULL OR generated = md5((capture_columns(source, columns)).expressions))
+        AND (generated IS NULL OR generated = md5((capture_columns(source, columns)).note))
         AND NOT EXISTS (
             SELECT FROM pg_attribute AS s JOIN pg_attribute AS b USING (attname)
             WHERE s.attrelid = source AND b.attrelid = buffer AND attname = ANY (columns)
@@ -62,7 +62,7 @@ AS $$
     END IF;',
         string_agg(capture_fits_call(format('%L::regclass', c.oid), buffer, columns,
                                      CASE WHEN c.oid = source
-                                         AND virtual.present THEN md5((capture_columns(source, columns)).expressions)
+                                         AND virtual.present THEN md5((capture_columns(source, columns)).note)
                                          END),
                    ' AND ' ORDER BY c.oid) FILTER (WHERE c.oid = source OR NOT c.relispartition),
         CASE WHEN bool_or(c.relispartition AND c.oid <> source) THEN

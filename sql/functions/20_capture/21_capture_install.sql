@@ -65,19 +65,6 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.buffers_to_extend(regclass, text[]) IS
     'The change buffer of the source if it lacks one of these columns.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.column_definition(relation regclass, column_name text) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    SELECT format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
-        || COALESCE((SELECT format(' COLLATE %I.%I', n.nspname, c.collname)
-                     FROM pg_collation AS c JOIN pg_namespace AS n ON n.oid = c.collnamespace
-                     WHERE c.oid = a.attcollation), '')
-    FROM pg_attribute AS a
-    WHERE a.attrelid = relation AND a.attname = column_name AND NOT a.attisdropped
-$$;
-COMMENT ON FUNCTION pgtrickle_private.column_definition(regclass, text) IS
-    'Name, type and collation of a column, as CREATE TABLE takes them.';
-
 CREATE OR REPLACE FUNCTION pgtrickle_private.create_buffer(source regclass) RETURNS text
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET client_min_messages = warning
@@ -233,6 +220,7 @@ DECLARE
     since cut;
 BEGIN
     PERFORM refuse_reserved_columns(source);
+    columns := with_columns_below(source, columns);
     PERFORM lock_sources(ARRAY[source], 'SHARE ROW EXCLUSIVE', buffers_to_extend(source, columns));
     SELECT t.captured_columns, t.buffer INTO captured, buffer FROM pgt_change_tracking AS t
         WHERE source_relid = source FOR UPDATE;
@@ -242,8 +230,12 @@ BEGIN
     ELSE
         PERFORM keep_capture_problem(source);
     END IF;
-    FOR added IN SELECT unnest(columns) EXCEPT SELECT jsonb_object_keys(captured) LOOP
-        EXECUTE format('ALTER TABLE %s ADD COLUMN %s', buffer, column_definition(source, added));
+    FOR added IN
+        SELECT a.attname FROM pg_attribute AS a
+        WHERE a.attrelid = source AND a.attname = ANY (columns) AND NOT captured ? a.attname
+        ORDER BY a.attgenerated = 'v', a.attnum
+    LOOP
+        PERFORM add_to_buffer(source, buffer, added);
         captured := captured || jsonb_build_object(added, captured_from() || jsonb_build_object('attnum', (
             SELECT a.attnum FROM pg_attribute AS a WHERE a.attrelid = source AND a.attname = added)));
     END LOOP;

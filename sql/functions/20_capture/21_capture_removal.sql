@@ -66,9 +66,13 @@ BEGIN
     PERFORM keep_capture_problem(source);
     -- A captured column that nobody reads could be dropped by its owner, and then every write would fail.
     FOR surplus IN
-        SELECT jsonb_object_keys(tracking.captured_columns) EXCEPT
-        SELECT unnest(columns_used) FROM pgt_dependencies WHERE source_relid = source EXCEPT
-        SELECT unnest(f.columns_used) FROM pgt_feeds AS f WHERE f.source_relid = source
+        SELECT a.attname FROM pg_attribute AS a
+        WHERE a.attrelid = to_regclass(tracking.buffer) AND tracking.captured_columns ? a.attname
+            AND a.attname <> ALL (with_columns_below(source, ARRAY(
+                SELECT unnest(d.columns_used) FROM pgt_dependencies AS d WHERE d.source_relid = source UNION
+                SELECT unnest(f.columns_used) FROM pgt_feeds AS f WHERE f.source_relid = source)))
+        -- What is computed from others goes before them.
+        ORDER BY a.attnum DESC
     LOOP
         EXECUTE format('ALTER TABLE %s DROP COLUMN %I', tracking.buffer, surplus);
         UPDATE pgt_change_tracking SET captured_columns = captured_columns - surplus WHERE source_relid = source;
