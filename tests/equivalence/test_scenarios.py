@@ -18,7 +18,7 @@ from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 from tests.equivalence.runs import disable_jit
 from tests.equivalence.worlds import ANY_ACTION
-from tests.repeats import first
+from tests.repeats import first, on_both_servers
 
 TABLES = (
     "CREATE TABLE l (id int PRIMARY KEY, k int, v numeric, t text)",
@@ -71,6 +71,12 @@ MIXED = [case for part in range(6) for case in ALL[part::6]]
 @pytest.mark.parametrize("case", first(len(ALL) // 6, MIXED, then=len(ALL) // 3), ids=lambda case: case.id)
 def test_scenario(db: Database, case: Case) -> None:
     _play(db, case)
+
+
+@on_both_servers
+def test_names_mean_the_same_however_a_server_prints_them(every_db: Database) -> None:
+    (case,) = (case for case in ALL if case.id == "Q18")
+    _play(every_db, case)
 
 
 @pytest.mark.parametrize("name", first(1, ["H8", "H11", "S12"]))

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.query import Top
+from pytrickle.plan.query.select_clauses import is_distinct_on
 from pytrickle.plan.sql.dialect import render, row_order
 
 CLAUSES = ("limit", "offset")
@@ -31,7 +32,9 @@ def cut_off(query: exp.Expr, columns: tuple[str, ...]) -> tuple[exp.Expr, Top | 
     if len(items) < len(found):
         raise NotDifferentiable("ORDER BY ... LIMIT by what the query does not show")
     body = query.copy()
-    for clause in (*CLAUSES, "order"):
+    # DISTINCT ON chooses its rows by that order, too.
+    chooses = isinstance(query, exp.Select) and is_distinct_on(query)
+    for clause in CLAUSES if chooses else (*CLAUSES, "order"):
         body.set(clause, None)
     text = tuple(render(item) for item in items)
     plain = takewhile(lambda item: isinstance(item.this, exp.Column), items)
@@ -43,24 +46,31 @@ def cut_off(query: exp.Expr, columns: tuple[str, ...]) -> tuple[exp.Expr, Top | 
 def over_columns(item: exp.Expr, query: exp.Expr, columns: tuple[str, ...]) -> exp.Expr | None:
     """Write an ORDER BY item over output columns, which are given by position or by their own expressions.
 
-    Return None for an item that needs more than them.
+    PostgreSQL prints names of output columns for set operations only; a SELECT's are those of what it reads. Return
+    None for an item that needs more than the output columns.
     """
     result = item.copy()
     wanted = item.this
     if isinstance(wanted, exp.Literal) and wanted.is_int:
         result.set("this", _named(columns[int(wanted.name) - 1]))
         return result
-    shown = [each.unalias().unnest() for each in query.selects] if isinstance(query, exp.Select) else []
+    if isinstance(query, exp.Select):
+        shown: list[exp.Expr] = [each.unalias().unnest() for each in query.selects]
+    else:
+        shown = [exp.column(column, quoted=quoted) for quoted in (False, True) for column in columns]
+    outputs = set[int]()
 
     def step(node: exp.Expr) -> exp.Expr:
         bare = node.unnest()
-        return _named(columns[shown.index(bare)]) if bare in shown else node
+        if bare not in shown:
+            return node
+        output = _named(columns[shown.index(bare) % len(columns)])
+        outputs.add(id(output))
+        return output
 
     replaced = wanted.copy().transform(step)
-    own = {id(column) for column in replaced.find_all(exp.Column) if not column.table and column.name in columns}
-    unknown = [
-        node for node in replaced.find_all(exp.Column, exp.Query, exp.AggFunc, exp.Window) if id(node) not in own
-    ]
+    read = replaced.find_all(exp.Column, exp.Query, exp.AggFunc, exp.Window)
+    unknown = [node for node in read if id(node) not in outputs]
     if unknown:
         return None
     result.set("this", replaced)

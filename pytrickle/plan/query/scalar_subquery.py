@@ -18,7 +18,7 @@ from pytrickle.plan.query.nested_grouping import GROUP, group
 from pytrickle.plan.query.null_padding import nulls_of_leaf
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import resolve
-from pytrickle.plan.query.select_clauses import is_plain_aggregate
+from pytrickle.plan.query.select_clauses import is_distinct_on, is_plain_aggregate
 from pytrickle.plan.query.set_operation import VALUE, single
 from pytrickle.plan.sql.aggregates import TRAITS
 
@@ -68,7 +68,7 @@ def array_cases(recursion: Recursion, block: Block, query: exp.Expr, context: Co
         raise NotDifferentiable("ARRAY over a subquery without ORDER BY, whose result depends on the order of rows")
     value: exp.Expr = own_column("pgt_array", "v")
     names = dict.fromkeys(("v", *(order.this.name for order in orders)))
-    if rows.args.get("distinct") and isinstance(rows, exp.Select):
+    if isinstance(rows, exp.Select) and _is_plainly_distinct(rows):
         rows.set("distinct", None)
         value = exp.Distinct(expressions=[value])
     call = exp.Anonymous(this=ARRAY_AGG, expressions=[exp.Order(this=value, expressions=orders)])
@@ -83,17 +83,21 @@ def array_cases(recursion: Recursion, block: Block, query: exp.Expr, context: Co
 def _with_order(query: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
     """Have a subquery show what it sorts by; return it, and its ORDER BY over the columns v, o0, o1, ... that it has.
 
-    DISTINCT and set operations sort by what they show, so by v.
+    DISTINCT and set operations sort by what they show, so by v; DISTINCT ON by anything.
     """
     clause = query.args.get("order")
     orders = [each.copy() for each in clause.expressions] if clause else []
     result = query.copy()
-    sorts = isinstance(query, exp.Select) and not query.args.get("distinct")
+    sorts = isinstance(query, exp.Select) and not _is_plainly_distinct(query)
     for position, order in enumerate(orders):
         if sorts:
             result.append("expressions", exp.alias_(order.this.copy(), f"pgt_o{position}", quoted=True))
         order.set("this", own_column("pgt_array", f"o{position}" if sorts else "v"))
     return result, orders
+
+
+def _is_plainly_distinct(select: exp.Select) -> bool:
+    return bool(select.args.get("distinct")) and not is_distinct_on(select)
 
 
 def aggregate_cases(recursion: Recursion, block: Block, query: exp.Select, context: Context) -> Cases:
