@@ -18,6 +18,7 @@ from pytrickle.errors import LockTimeout
 from pytrickle.refresh import planner
 from tests.acceptance.conftest import TABLES, Shop
 from tests.conftest import Database
+from tests.repeats import on_both_servers
 from tests.waiting import wait_until_blocked
 
 # How one looks, and what one does between reading in a snapshot and asking on another connection.
@@ -85,3 +86,24 @@ def test_a_refresh_that_waits_for_a_loader_gives_way_though_that_waited_first(db
             wait([waiting])
             loader.rollback()
     pytest.fail("The machine is too busy to see who gives way.")
+
+
+@on_both_servers
+def test_a_locked_source_with_generated_columns_stops_its_readers_alone(every_db: Database) -> None:
+    virtual = ", a int GENERATED ALWAYS AS (v + 1) VIRTUAL" if every_db.version >= 18 else ""
+    every_db.execute(f"CREATE TABLE s (id int, v int, w int GENERATED ALWAYS AS (v * 2) STORED{virtual})")
+    every_db.execute("CREATE TABLE t (id int, v int)")
+    with pytrickle.connect(every_db.dsn, engine="postgres") as client:
+        client.create_stream_table("locked", f"SELECT v, w{', a' if virtual else ''} FROM s")
+        client.create_stream_table("other", "SELECT v FROM t")
+        client.tick()
+        with every_db.connect(autocommit=False) as loader:
+            loader.execute("TRUNCATE s")
+            every_db.execute("INSERT INTO t VALUES (1, 1)")
+            every_db.execute("CREATE VIEW unrelated AS SELECT 1")  # so that the tick looks into the catalogs
+            every_db.execute("SET lock_timeout = '10s'")
+            assert every_db.value("SELECT count(*) FROM pgtrickle.problems()") == 0
+            actions = {result.stream_table: result.action for result in client.tick()}
+            assert actions["public.other"] == "DIFFERENTIAL"
+        client.tick()
+        assert all(found.matches for found in client.verify())

@@ -36,7 +36,6 @@ COMMENT ON FUNCTION pgtrickle_private.capture_mode(regclass) IS
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_obstacle(source regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-        SET standard_conforming_strings = on
 AS $$
 BEGIN
     RETURN (
@@ -59,8 +58,9 @@ BEGIN
             SELECT min(qualified_name(p.oid)) FILTER (WHERE p.relpersistence = 'u'), bool_or(p.relkind = 'f')
             FROM pg_class AS p WHERE p.oid = ANY (capture_relations(source))) AS parts(unlogged, distant)
         LEFT JOIN LATERAL (
-            SELECT a.attname FROM pg_attribute AS a
-            WHERE a.attrelid = c.oid AND a.attgenerated = 'v' AND generation(c.oid, a.attnum) ~ '\mtableoid\M'
+            SELECT a.attname
+            FROM pg_attribute AS a JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+            WHERE a.attrelid = c.oid AND a.attgenerated = 'v' AND position(' :varattno -6 ' IN d.adbin::text) > 0
             ORDER BY a.attnum LIMIT 1) AS located ON true
         WHERE c.oid = source);
 END

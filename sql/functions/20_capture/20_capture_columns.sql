@@ -2,17 +2,6 @@
 -- the change buffer from the others, as the source computes it: where it is read, by the settings of the session that
 -- reads, and without a writer noticing that it cannot be computed.
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.generation(relation oid, attribute smallint) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
-        SET quote_all_identifiers = off SET standard_conforming_strings = on SET TimeZone = 'UTC'
-        SET DateStyle = 'ISO, MDY' SET IntervalStyle = 'postgres' SET extra_float_digits = 1 SET bytea_output = 'hex'
-        SET lc_monetary = 'C'
-AS $$
-    SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef AS d WHERE d.adrelid = relation AND d.adnum = attribute
-$$;
-COMMENT ON FUNCTION pgtrickle_private.generation(oid, smallint) IS
-    'How a column is generated, written alike in all sessions.';
-
 DROP FUNCTION IF EXISTS pgtrickle_private.capture_columns(regclass, text[]);
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_columns(
         source regclass, columns text[], OUT targets text, OUT expressions text, OUT note text)
@@ -23,9 +12,10 @@ AS $$
                ''),
            COALESCE(string_agg(format(', n.%I', a.attname), '' ORDER BY a.attnum) FILTER (WHERE a.attgenerated <> 'v'),
                ''),
-           COALESCE(string_agg(format(E'\n-- %s', md5(format('%I = %s', a.attname, generation(source, a.attnum)))),
-               '' ORDER BY a.attnum) FILTER (WHERE a.attgenerated <> ''), '')
-    FROM pg_attribute AS a
+           -- As it is stored: printing it would depend on the session, and wait for a lock on the table.
+           COALESCE(string_agg(format(E'\n-- %s', md5(format('%I = %s', a.attname, d.adbin))), '' ORDER BY a.attnum)
+               FILTER (WHERE a.attgenerated <> ''), '')
+    FROM pg_attribute AS a LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
     WHERE a.attrelid = source AND a.attnum > 0 AND NOT a.attisdropped AND a.attname = ANY (columns)
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_columns(regclass, text[]) IS
@@ -44,17 +34,6 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.column_definition(regclass, text) IS
     'Name, type and collation of a column, as CREATE TABLE takes them.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.captured_column(relation regclass, column_name text) RETURNS text
-    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-    SELECT column_definition(relation, column_name) || COALESCE((
-        SELECT format(' GENERATED ALWAYS AS (%s) VIRTUAL', generation(a.attrelid, a.attnum))
-        FROM pg_attribute AS a
-        WHERE a.attrelid = relation AND a.attname = column_name AND a.attgenerated = 'v'), '')
-$$;
-COMMENT ON FUNCTION pgtrickle_private.captured_column(regclass, text) IS
-    'Name, type and collation of a column, and how it is computed if it is virtual, as CREATE TABLE takes them.';
-
 CREATE OR REPLACE FUNCTION pgtrickle_private.with_columns_below(source regclass, columns text[]) RETURNS text[]
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
@@ -70,12 +49,18 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.with_columns_below(regclass, text[]) IS
     'These columns of a source, and those that the virtual ones among them are computed from.';
 
+-- Whatever the session is set to, what is printed is read as it was meant.
 CREATE OR REPLACE FUNCTION pgtrickle_private.add_to_buffer(source regclass, buffer text, column_name text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-        SET standard_conforming_strings = on SET array_nulls = on
+        SET quote_all_identifiers = off SET standard_conforming_strings = on SET TimeZone = 'UTC'
+        SET DateStyle = 'ISO, MDY' SET IntervalStyle = 'postgres' SET extra_float_digits = 1 SET bytea_output = 'hex'
+        SET lc_monetary = 'C' SET array_nulls = on
 AS $$
 BEGIN
-    EXECUTE format('ALTER TABLE %s ADD COLUMN %s', buffer, captured_column(source, column_name));
+    EXECUTE format('ALTER TABLE %s ADD COLUMN %s', buffer, column_definition(source, column_name)) || COALESCE((
+        SELECT format(' GENERATED ALWAYS AS (%s) VIRTUAL', pg_get_expr(d.adbin, d.adrelid))
+        FROM pg_attribute AS a JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+        WHERE a.attrelid = source AND a.attname = column_name AND a.attgenerated = 'v'), '');
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.add_to_buffer(regclass, text, text) IS

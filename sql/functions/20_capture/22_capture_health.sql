@@ -27,7 +27,10 @@ AS $$
         ELSE COALESCE((
             SELECT format('captured column %I was dropped, renamed or has another type', name)
             FROM unnest(columns) AS name
-            WHERE captured_column(source, name) IS DISTINCT FROM captured_column(to_regclass(buffer), name)
+            WHERE column_definition(source, name) IS DISTINCT FROM column_definition(to_regclass(buffer), name)
+                OR 1 = (SELECT count(*) FROM pg_attribute AS a
+                        WHERE a.attrelid IN (source, to_regclass(buffer)) AND a.attname = name
+                            AND a.attgenerated = 'v')
             ORDER BY 1 LIMIT 1), 'another column was renamed to ' || quote_ident(renamed_column(source)))
     END
 $$;
