@@ -56,6 +56,13 @@ ALTERED = trusted("""
 SELECT a::oid::bigint, ARRAY[0], %(asked)s IS NOT NULL FROM pgtrickle_private.altered_harmlessly() AS a
 """)
 REMEMBER = "SELECT pgtrickle_private.remember_alterations(%s::oid::regclass)"
+# A partitioned source has another owner, who is to make partitions of it.
+MAKERS = trusted("""
+SELECT m.callable::oid::bigint, ARRAY[0], %(asked)s IS NOT NULL
+FROM pgtrickle_private.partition_makers() AS m JOIN pg_proc AS p ON p.oid = m.callable
+WHERE NOT m.granted AND pg_has_role(p.proowner, 'USAGE')
+""")
+ADMIT = "SELECT pgtrickle_private.admit_partition_makers() WHERE %s::oid IS NOT NULL"
 LACKING = """
 SELECT t.pgt_id, pgtrickle_private.readable_text(r.sentence), pgtrickle_private.readable_text(r.remedy)
 FROM pgtrickle.pgt_stream_tables AS t, pgtrickle_private.missing_right(t.pgt_id) AS r
@@ -108,6 +115,7 @@ class Health:
         mended |= _mend(connection, CHANGED, "SELECT pgtrickle_private.adopt_definition(%s)", broken, asked)
         mended |= _mend(connection, GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)", broken, asked)
         mended |= _mend(connection, ALTERED, REMEMBER, {}, asked)
+        mended |= _mend(connection, MAKERS, ADMIT, {}, asked)
         mended |= _mend(connection, UNGUARDED, "SELECT pgtrickle_private.guard_every_row(%s)", broken, asked)
         mended |= _mend(connection, UNLOGGED, "SELECT pgtrickle_private.log_storage(%s)", broken, asked)
         mended |= _mend(connection, UNIDENTIFIED, IDENTIFY, broken, asked)

@@ -155,3 +155,5 @@ def test_children_that_compute_otherwise_are_read_as_their_parent_computes(compu
     db.execute("INSERT INTO kid (id) VALUES (4)")
     computed.assert_taken_in(1)
     assert db.execute("TABLE kept") == db.execute("SELECT id, share FROM s") == [(4, 25)]
+    db.execute("TRUNCATE kid")
+    computed.assert_taken_in(0)

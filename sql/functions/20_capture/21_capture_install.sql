@@ -169,6 +169,7 @@ BEGIN
         PERFORM write_trigger(item.relation, item.trigger_name, CASE WHEN NOT item.cloned THEN item.definition END,
             item.function_name, item.fires);
     END LOOP;
+    PERFORM admit_partition_makers();
     PERFORM stamp_capture(source);
 END
 $$;

@@ -202,6 +202,7 @@ BEGIN
         PERFORM write_trigger(item.relation, item.trigger_name, CASE WHEN NOT item.cloned THEN item.definition END,
             item.function_name);
     END LOOP;
+    PERFORM admit_partition_makers();
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.write_event_time(regclass) IS

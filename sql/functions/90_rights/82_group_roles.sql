@@ -72,9 +72,11 @@ AS $$
     FROM operated_columns() AS c
     UNION ALL
     SELECT f::text, group_role('operator'), 'EXECUTE' FROM operator_functions() AS f
+    UNION ALL
+    SELECT m.callable::text, m.role_name, 'EXECUTE' FROM partition_makers() AS m
 $$;
 COMMENT ON FUNCTION pgtrickle_private.group_grants() IS
-    'What grant_to_groups() grants to the group roles on the catalog, where there are any.';
+    'What is granted on the catalog to the group roles, where there are any, and to who makes partitions of sources.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.grant_to_operators() RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

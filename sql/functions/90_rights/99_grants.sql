@@ -217,11 +217,12 @@ BEGIN
     END LOOP;
     GRANT INSERT (call, source, arguments), SELECT (result) ON pgtrickle.pgt_calls TO PUBLIC;
     PERFORM grant_to_groups();
+    PERFORM admit_partition_makers();
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.settle_grants() IS
-    'Grants to everybody what is for everybody, to the group roles what they may do, and nothing else to anybody but '
-    'the owner of the catalog.';
+    'Grants to everybody what is for everybody, to the group roles what they may do, to the owners of partitioned '
+    'sources what making partitions takes, and nothing else to anybody but the owner of the catalog.';
 
 -- As after REASSIGN OWNED: its members would have the rights of a role that has nothing to do with the catalog now.
 CREATE OR REPLACE FUNCTION pgtrickle_private.outgrown_membership() RETURNS SETOF text
