@@ -9,16 +9,18 @@ from pytrickle.plan.sql.dialect import parse_query, render
 
 
 def top_of(text: str, *columns: str) -> Top | None:
-    return cut_off(parse_query(text), columns)[1]
+    return cut_off(parse_query(text), columns, frozenset())[1]
 
 
 def test_a_query_without_a_limit_is_its_own_body() -> None:
     query = parse_query("SELECT t.a FROM t ORDER BY t.a")
-    assert cut_off(query, ("a",)) == (query, None)
+    assert cut_off(query, ("a",), frozenset()) == (query, None)
 
 
 def test_the_body_has_neither_order_nor_bounds() -> None:
-    body, top = cut_off(parse_query("SELECT t.a FROM t WHERE t.b ORDER BY t.a DESC LIMIT 3 OFFSET 1"), ("a",))
+    body, top = cut_off(
+        parse_query("SELECT t.a FROM t WHERE t.b ORDER BY t.a DESC LIMIT 3 OFFSET 1"), ("a",), frozenset()
+    )
     assert render(body) == 'SELECT "t"."a" FROM "t" WHERE "t"."b"'
     assert top == Top(('"a" DESC',), "LIMIT 3 OFFSET 1", False, (("a", '"a" DESC'),))
 

@@ -65,7 +65,7 @@ def parse(definition: Definition, probe: Probe) -> Query:
     if hidden:
         definition = body_of(definition, hidden)
         queries = Queries(Facts(definition, probe))
-    body, top = cut_off(query, tuple(name for name, _ in definition.columns))
+    body, top = cut_off(query, tuple(name for name, _ in definition.columns), definition.aggregates)
     found = _body(body, context, queries)
     if found.aggregate is not None:
         _refuse_unfit_groups(found, found.aggregate, queries.facts)
@@ -79,9 +79,16 @@ def parse(definition: Definition, probe: Probe) -> Query:
 def _refuse_unfit_groups(query: Query, aggregate: Aggregate, facts: Facts) -> None:
     types = dict(zip(query.row_columns, facts.types_of(query.rows), strict=True))
     kept = [call.argument for call in aggregate.calls if call.argument and call.function in ("min", "max")]
-    if any(types[name].startswith("record") for name in (*aggregate.keys, *kept)):
+    if any(types[name].startswith("record") for name in (*aggregate.keys, *kept)) or _gives_rows(facts, types, kept):
         raise NotDifferentiable("a group with a row of no named type, which no table can hold")
     refuse_unfit_keys(facts, (types[key] for key in aggregate.keys))
+
+
+def _gives_rows(facts: Facts, types: Mapping[str, str], kept: list[str]) -> bool:
+    """Whether an extreme of some type of the user's is a row of no type that has a name, as PostgreSQL 18 has it."""
+    own = sorted({types[name] for name in kept if "." in types[name]})
+    extremes = ", ".join(f"max(CAST(NULL AS {type_name}))" for type_name in own)
+    return bool(own) and any(found.startswith("record") for found in facts.probe.column_types(f"SELECT {extremes}"))
 
 
 def _refuse_telling_order(top: Top, representatives: Representatives) -> None:

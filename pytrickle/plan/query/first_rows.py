@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.query import Top
+from pytrickle.plan.query.calls import function_name, is_call
 from pytrickle.plan.query.select_clauses import is_distinct_on
 from pytrickle.plan.sql.dialect import render, row_order
 
@@ -19,7 +20,7 @@ def shown_rows(top: Top, body: str, columns: tuple[str, ...]) -> str:
     return f"SELECT {', '.join(columns)} FROM {body}{order} {top.bounds}"
 
 
-def cut_off(query: exp.Expr, columns: tuple[str, ...]) -> tuple[exp.Expr, Top | None]:
+def cut_off(query: exp.Expr, columns: tuple[str, ...], aggregates: frozenset[str]) -> tuple[exp.Expr, Top | None]:
     """Split a query with LIMIT, OFFSET or FETCH into the body below them and its first rows."""
     if not any(query.args.get(clause) for clause in CLAUSES):
         return query, None
@@ -27,7 +28,7 @@ def cut_off(query: exp.Expr, columns: tuple[str, ...]) -> tuple[exp.Expr, Top | 
     if any(bound.find(exp.Column, exp.Query) for bound in bounds):
         raise NotDifferentiable("LIMIT by an expression")
     order = query.args.get("order")
-    found = [over_columns(item, query, columns) for item in (order.expressions if order else ())]
+    found = [over_columns(item, query, columns, aggregates) for item in (order.expressions if order else ())]
     items = [item for item in found if item is not None]
     if len(items) < len(found):
         raise NotDifferentiable("ORDER BY ... LIMIT by what the query does not show")
@@ -43,7 +44,9 @@ def cut_off(query: exp.Expr, columns: tuple[str, ...]) -> tuple[exp.Expr, Top | 
     return body, Top(text, " ".join(render(bound).strip() for bound in bounds), with_ties, indexed)
 
 
-def over_columns(item: exp.Expr, query: exp.Expr, columns: tuple[str, ...]) -> exp.Expr | None:
+def over_columns(
+    item: exp.Expr, query: exp.Expr, columns: tuple[str, ...], aggregates: frozenset[str]
+) -> exp.Expr | None:
     """Write an ORDER BY item over output columns, which are given by position or by their own expressions.
 
     PostgreSQL prints names of output columns for set operations only; a SELECT's are those of what it reads. Return
@@ -69,12 +72,17 @@ def over_columns(item: exp.Expr, query: exp.Expr, columns: tuple[str, ...]) -> e
         return output
 
     replaced = wanted.copy().transform(step)
-    read = replaced.find_all(exp.Column, exp.Query, exp.AggFunc, exp.Window)
-    unknown = [node for node in read if id(node) not in outputs]
-    if unknown:
+    if any(_needs_more(node, aggregates) for node in replaced.walk() if id(node) not in outputs):
         return None
     result.set("this", replaced)
     return result
+
+
+def _needs_more(node: exp.Expr, aggregates: frozenset[str]) -> bool:
+    """Whether a node is none that can be computed for a row of the output."""
+    if isinstance(node, exp.Column | exp.Query | exp.Window) or is_call(node, aggregates):
+        return True
+    return isinstance(node, exp.Anonymous) and function_name(node) == "grouping"
 
 
 def _named(column: str) -> exp.Expr:

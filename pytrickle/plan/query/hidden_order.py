@@ -25,7 +25,7 @@ def with_hidden(query: exp.Expr, definition: Definition, probe: Probe) -> tuple[
 
     PostgreSQL does just that. Under DISTINCT and in set operations it sorts by nothing that is not shown.
     """
-    items = _not_shown(query, tuple(name for name, _ in definition.columns))
+    items = _not_shown(query, definition)
     if not items or any(name.startswith(NAME.format("")) for name, _ in definition.columns):
         return query, ()
     names = [NAME.format(i) for i in range(len(items))]
@@ -40,14 +40,15 @@ def with_hidden(query: exp.Expr, definition: Definition, probe: Probe) -> tuple[
     return result, tuple(map(HiddenColumn, names, types, probe.collations(text)[shown:]))
 
 
-def _not_shown(query: exp.Expr, columns: tuple[str, ...]) -> list[exp.Expr]:
+def _not_shown(query: exp.Expr, definition: Definition) -> list[exp.Expr]:
     """List what a SELECT with LIMIT sorts by, as far as that cannot be said over the columns that it shows."""
     if not isinstance(query, exp.Select) or query.args.get("distinct"):
         return []
     if not any(query.args.get(clause) for clause in CLAUSES):
         return []
-    order = query.args.get("order")
-    return [item.this for item in (order.expressions if order else ()) if over_columns(item, query, columns) is None]
+    order, columns = query.args.get("order"), tuple(name for name, _ in definition.columns)
+    items = order.expressions if order else ()
+    return [item.this for item in items if over_columns(item, query, columns, definition.aggregates) is None]
 
 
 def body_of(definition: Definition, hidden: Hidden) -> Definition:

@@ -36,9 +36,11 @@ def grouped(facts: Facts, lift: Anew, sets: Sequence[Keys], blocks: Blocks, cont
     if decorrelated[0].pairs and not all(sets):
         raise NotDifferentiable("an aggregate without GROUP BY that is tied to the rows around it")
     nulls = dict(zip(lift.keys, _nulls(facts, lift.keys, blocks, context.outer), strict=True)) if len(sets) > 1 else {}
+    # Those of no set depend on a primary key, which then is in each of them.
+    dependent = tuple(key for key in lift.keys if all(key not in keys for keys in sets))
     result = []
     for keys in sets:
-        own = tuple(lift.keys) if len(sets) == 1 else keys
+        own = tuple(lift.keys) if len(sets) == 1 else (*keys, *dependent)
         block, columns = group(facts, lift, own, decorrelated, context.outer)
         at = {key: columns[f"k{i}"] for i, key in enumerate(own)}
         shown = {f"k{i}": at[key] if key in at else nulls[key] for i, key in enumerate(lift.keys)}

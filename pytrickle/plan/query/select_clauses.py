@@ -69,8 +69,14 @@ def text_below(select: exp.Select, items: Sequence[exp.Expr]) -> str:
     result = select.copy()
     for clause in ("distinct", "group", "having", "order", "windows"):
         result.set(clause, None)
-    result.set("expressions", [item.copy() for item in items])
+    result.set("expressions", [_one_value(item.copy()) for item in items])
     return render(result)
+
+
+def _one_value(item: exp.Expr) -> exp.Expr:
+    """Keep a whole row from becoming its columns, as t.* does in a select list."""
+    bare = item.unnest()
+    return exp.Coalesce(this=item) if isinstance(bare, exp.Column) and bare.is_star else item
 
 
 def refuse_limited_sets(query: exp.Expr, definition: Definition) -> None:

@@ -5,7 +5,8 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.partition_makers()
     RETURNS TABLE (callable regprocedure, role_name name, granted boolean)
     LANGUAGE sql STABLE ROWS 10 SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT DISTINCT p.oid::regprocedure, pg_get_userbyid(c.relowner), has_function_privilege(c.relowner, p.oid, 'EXECUTE')
+    SELECT DISTINCT p.oid::regprocedure, pg_get_userbyid(c.relowner),
+        has_function_privilege(c.relowner, p.oid, 'EXECUTE')
     FROM pg_proc AS p JOIN pg_trigger AS t ON t.tgfoid = p.oid JOIN pg_class AS c ON c.oid = t.tgrelid
     WHERE p.pronamespace = 'pgtrickle_changes'::regnamespace AND t.tgtype::integer & 1 = 1
         AND c.relkind = 'p' AND c.relowner <> p.proowner
