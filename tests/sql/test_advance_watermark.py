@@ -259,3 +259,16 @@ def test_who_is_not_told_is_told_again_by_the_next_transaction(shop: Database) -
         assert list(listener.notifies(timeout=0)) == []
         loader.execute(ADVANCE.encode(), (T2,))
     assert len(list(listener.notifies(timeout=5, stop_after=1))) == 1
+
+
+def test_serializable_loaders_of_different_sources_do_not_meet(shop: Database) -> None:
+    sources = ("orders", "order_lines")
+    shop.execute("SELECT pgtrickle.advance_watermark(s, %s) FROM unnest(%s::text[]) AS s", T1, list(sources))
+    loaders = {source: shop.connect(autocommit=False) for source in sources}
+    begin, advance = "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE", "SELECT pgtrickle.advance_watermark('{0}', '{1}')"
+    for statement in (begin, "SELECT count(*) FROM {0}", "INSERT INTO {0} VALUES (9)", advance):
+        for source, loader in loaders.items():
+            loader.execute(statement.format(source, T3))
+    for loader in loaders.values():
+        loader.commit()
+    assert shop.value("SELECT count(*) FROM pgtrickle.pgt_watermarks WHERE watermark = %s", T3) == 2

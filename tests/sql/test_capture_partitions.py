@@ -325,3 +325,15 @@ def test_what_comes_and_goes_before_anybody_looks_is_noticed(
     assert "new" in db.value("SELECT pgtrickle.capture_problem(%s::regclass)", source)
     db.execute("SELECT pgtrickle.repair_capture(%s::regclass)", source)
     assert db.value("SELECT pgtrickle.capture_problem(%s::regclass)", source) is None
+
+
+def test_settings_that_are_reset_while_rows_are_updated_stop_no_later_statement(db: Database) -> None:
+    build(db, PARTITIONED, "events")
+    db.execute(
+        "CREATE FUNCTION reset(i integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN RESET ALL; RETURN i + 1; END $$"
+    )
+    with db.connect(autocommit=False) as loader:
+        for change in ("id = reset(id)", "id = id + 1", "day = (day + 7) % 30"):
+            loader.execute(f"UPDATE events SET {change}")
+    assert_replays(db, "events", COLUMNS)
+    assert db.value("SELECT pgtrickle.capture_problem('events')") is None

@@ -7,6 +7,7 @@ import pytest
 from pytrickle import Client
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
+from tests.sql.checks import buffer_of
 
 TABLES = """
 CREATE TABLE a (id integer, v integer) {partitioned};
@@ -59,3 +60,28 @@ def test_what_triggers_write_after_a_truncation_is_captured(db: Database, client
         loader.execute("TRUNCATE a")
         loader.execute("INSERT INTO b VALUES (1)")
     assert action(client) == "DIFFERENTIAL"
+
+
+@pytest.mark.parametrize("level", ["READ UNCOMMITTED", "READ COMMITTED"])
+def test_a_truncation_under_a_new_snapshot_is_captured(db: Database, client: Client, level: str) -> None:
+    with db.connect(autocommit=False) as loader:
+        loader.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+        loader.execute("TRUNCATE a")
+        loader.execute("INSERT INTO a VALUES (3, 3)")
+    assert action(client) == "DIFFERENTIAL"
+
+
+def test_a_table_is_truncated_also_where_the_catalog_may_not_read_it(db: Database, client: Client) -> None:
+    table = db.value("SELECT coalesce(to_regclass('p'), 'a')::text")
+    db.create_role("reader")
+    buffer = buffer_of(db, table)
+    function = db.value("SELECT oid::regprocedure::text FROM pg_proc WHERE proname ~ '^capture_truncate'")
+    # As where the owner of the catalog, who is no superuser, lost a right on the table.
+    db.execute("GRANT USAGE ON SCHEMA pgtrickle, pgtrickle_private, pgtrickle_changes TO reader")
+    db.execute("GRANT ALL ON ALL TABLES IN SCHEMA pgtrickle, pgtrickle_changes TO reader")
+    db.execute("GRANT ALL ON ALL SEQUENCES IN SCHEMA pgtrickle TO reader")
+    db.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA pgtrickle, pgtrickle_private TO reader")
+    db.execute(f"ALTER FUNCTION {function} OWNER TO reader")
+    db.execute(f"TRUNCATE {table}")
+    assert db.value(f"SELECT count(*) FROM {buffer}") == 0
+    assert "could not be read" in db.value("SELECT pgtrickle.capture_problem(%s)", table)

@@ -119,10 +119,15 @@ BEGIN
         PERFORM pgtrickle_private.note_capture_gap(%s, TG_RELID, 'was truncated after its columns or policies changed');
         RETURN NULL;
     END IF;
-    EXECUTE format(%L, TG_RELID::regclass) USING nextval('pgtrickle.change_pos'), %s;
+    BEGIN
+        EXECUTE format(%L, TG_RELID::regclass) USING nextval('pgtrickle.change_pos'), %s;
+    EXCEPTION WHEN insufficient_privilege THEN
+        PERFORM pgtrickle_private.note_capture_gap(%s, TG_RELID, 'was truncated while its rows could not be read');
+        RETURN NULL;
+    END;
     PERFORM set_config('pgtrickle.truncated_%s', extract(epoch FROM statement_timestamp())::text, true);
     -- TRUNCATE removes rows that an older snapshot does not see.
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
+    IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
         PERFORM pgtrickle_private.note_capture_gap(%s, TG_RELID, 'was truncated under an older snapshot');
     END IF;
     RETURN NULL;
@@ -132,7 +137,7 @@ $template$,
         replace(head, '%', '%%')
             || replace(format(' SELECT -1, pg_current_xact_id(), $1, $2%s FROM ONLY ', lists.expressions), '%', '%%')
             || '%s AS n',
-        lsn, source::oid, source::oid);
+        lsn, source::oid, source::oid, source::oid);
     RETURN NEXT;
     IF moves THEN
         function_name := format('capture_moved_%s', source::oid);

@@ -134,9 +134,10 @@ AS $$
                 END IF;
             END IF;
             IF TG_OP = 'UPDATE' THEN
-                PERFORM set_config('pgtrickle.moving_{source}', COALESCE(CAST(NULLIF(
-                    CAST('0' || current_setting('pgtrickle.moving_{source}', true) AS integer) - 1, 0) AS text), ''),
-                    true);
+                -- A statement may have reset all settings.
+                PERFORM set_config('pgtrickle.moving_{source}', COALESCE(CAST(NULLIF(greatest(
+                    CAST('0' || current_setting('pgtrickle.moving_{source}', true) AS integer) - 1, 0), 0) AS text),
+                    ''), true);
                 IF NOT found_in THEN
                     EXECUTE format(look, 'pgt_new', pgtrickle_private.row_by_name(TG_RELID))
                         INTO found_in USING moved_in;

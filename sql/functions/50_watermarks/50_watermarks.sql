@@ -209,9 +209,12 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.tell_of_advance(regclass, pgtrickle.progress) IS
     'Tells everybody who listens of the new watermark of a source.';
 
+-- A transaction that is SERIALIZABLE has read all rows of a table that it scans, so that loaders of different sources
+-- would get in each other's way.
 CREATE OR REPLACE FUNCTION pgtrickle_private.advance(caller name, source regclass, reached pgtrickle.progress,
     has_zone boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET enable_seqscan = off
 AS $$
 DECLARE
     newest progress;
