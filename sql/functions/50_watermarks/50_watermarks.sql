@@ -234,6 +234,7 @@ BEGIN
         RETURN;
     END IF;
     PERFORM check_doubt(source, reached, has_zone);
+    PERFORM mend_capture(caller, source);
     PERFORM record_advance(caller, source, reached);
     PERFORM tell_of_advance(source, reached);
 END

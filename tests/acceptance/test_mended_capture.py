@@ -1,0 +1,114 @@
+"""Loads that damage capture themselves, each of them: what is held back follows from one watermark to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+import pytrickle
+from tests.conftest import Database
+from tests.repeats import on_both_servers
+
+# Day {0} of a table with a partition for each day.
+LOADS = {
+    "a new partition": "CREATE TABLE s{0} PARTITION OF s FOR VALUES IN ({0}); INSERT INTO s VALUES ({0}, {0})",
+    "an attached partition": "CREATE TABLE s{0} (id int, day int); INSERT INTO s{0} VALUES ({0}, {0}); "
+    "ALTER TABLE s ATTACH PARTITION s{0} FOR VALUES IN ({0})",
+    "a partition less": "DROP TABLE gone{0}; INSERT INTO s VALUES ({0}, 0)",
+    "moved rows": "MERGE INTO s USING (SELECT 1) AS o ON day = -{0} WHEN MATCHED THEN UPDATE SET day = 0",
+    "disabled triggers": "ALTER TABLE s DISABLE TRIGGER USER; INSERT INTO s VALUES ({0}, 0); "
+    "ALTER TABLE s ENABLE TRIGGER USER",
+}
+DAYS = (2, 3, 4)
+ADVANCE = "SELECT pgtrickle.advance_watermark('s', '2026-01-0{}Z')"
+
+
+@pytest.fixture
+def client(every_db: Database) -> Iterator[pytrickle.Client]:
+    every_db.execute("CREATE TABLE s (id int, day int) PARTITION BY LIST (day)")
+    every_db.execute("CREATE TABLE s_rest PARTITION OF s DEFAULT")
+    for day in DAYS:
+        every_db.execute(f"CREATE TABLE gone{day} PARTITION OF s FOR VALUES IN (-{day})")
+        every_db.execute(f"INSERT INTO s VALUES ({day}, -{day})")
+    every_db.execute("SELECT pgtrickle.create_watermark_group('g', ARRAY['s'])")
+    with pytrickle.connect(every_db.dsn, engine="postgres") as client:
+        client.create_stream_table("held", "SELECT id, day FROM s", watermark_gating="hold_back")
+        every_db.execute(ADVANCE.format(1))
+        client.tick()
+        yield client
+
+
+def rows(session: Any, table: str) -> list[tuple[int, int]]:
+    return sorted(session.execute(f"SELECT id, day FROM {table}").fetchall())
+
+
+def load(db: Database, statements: str, day: int, level: str = "READ COMMITTED") -> list[tuple[int, int]]:
+    """Load a day, advance, and write a row beyond that; return what there was at the advance."""
+    with db.connect(autocommit=False) as loader:
+        loader.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+        loader.execute(statements.format(day))
+        loader.execute(ADVANCE.format(day))
+        there = rows(loader, "s")
+        loader.execute(f"INSERT INTO s VALUES (100, 100 + {day})")
+    db.execute(f"INSERT INTO s VALUES (200, 200 + {day})")
+    return there
+
+
+def shown(db: Database, client: pytrickle.Client) -> tuple[list[tuple[int, int]], datetime | None]:
+    (result,) = client.tick()
+    assert result.error is None
+    return rows(db.connect(), "held"), result.effective_watermark
+
+
+@on_both_servers
+@pytest.mark.parametrize("statements", LOADS.values(), ids=LOADS)
+def test_what_is_held_back_follows_a_load_that_damages_capture(
+    every_db: Database, client: pytrickle.Client, statements: str
+) -> None:
+    for day in DAYS:
+        there = load(every_db, statements, day)
+        assert shown(every_db, client) == (there, datetime(2026, 1, day, tzinfo=UTC))
+    assert client.verify("held").matches
+
+
+def test_a_reader_delays_no_loader_for_long_and_what_is_held_back_waits(
+    every_db: Database, client: pytrickle.Client
+) -> None:
+    before = rows(every_db.connect(), "held")
+    with every_db.connect(autocommit=False) as reader:
+        reader.execute("SELECT count(*) FROM s")
+        moving = LOADS["moved rows"]
+        load(every_db, moving, 2)
+    assert shown(every_db, client)[0] == before
+    there = load(every_db, moving, 3)
+    assert shown(every_db, client) == (there, datetime(2026, 1, 3, tzinfo=UTC))
+
+
+def test_who_may_not_lock_a_table_does_not_lock_it_by_advancing(every_db: Database, client: pytrickle.Client) -> None:
+    every_db.create_role("loader")
+    every_db.execute("GRANT INSERT, SELECT ON s TO loader")
+    every_db.execute(LOADS["moved rows"].format(2))
+    buffer = every_db.value("SELECT buffer::regclass::oid FROM pgtrickle.pgt_change_tracking")
+    with every_db.connect(autocommit=False, user="loader") as loader:
+        loader.execute(ADVANCE.format(2))
+        locks = "SELECT count(*) FROM pg_locks WHERE relation = 's'::regclass AND mode = 'AccessExclusiveLock'"
+        assert every_db.value(locks) == 0
+    assert every_db.value("SELECT buffer::regclass::oid FROM pgtrickle.pgt_change_tracking") == buffer
+    assert every_db.value("SELECT pgtrickle.capture_problem('s')") is not None
+
+
+def test_a_load_that_is_rolled_back_leaves_capture_as_it_was(every_db: Database, client: pytrickle.Client) -> None:
+    buffer = every_db.value("SELECT buffer::regclass::oid FROM pgtrickle.pgt_change_tracking")
+    with every_db.connect(autocommit=False) as loader:
+        loader.execute(LOADS["a new partition"].format(2))
+        loader.execute(ADVANCE.format(2))
+        loader.rollback()
+    assert every_db.value("SELECT buffer::regclass::oid FROM pgtrickle.pgt_change_tracking") == buffer
+    every_db.execute("INSERT INTO s VALUES (5, 5)")
+    every_db.execute(ADVANCE.format(3))
+    (result,) = client.tick()
+    assert result.action == "DIFFERENTIAL"
+    assert client.verify("held").matches
