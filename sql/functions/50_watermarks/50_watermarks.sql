@@ -214,7 +214,7 @@ COMMENT ON FUNCTION pgtrickle_private.tell_of_advance(regclass, pgtrickle.progre
 CREATE OR REPLACE FUNCTION pgtrickle_private.advance(caller name, source regclass, reached pgtrickle.progress,
     has_zone boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-        SET enable_seqscan = off
+        SET enable_seqscan = off SET jit = off
 AS $$
 DECLARE
     newest progress;

@@ -284,5 +284,6 @@ SELECT pgtrickle_private.stamp_capture(t.source_relid) FROM pgtrickle.pgt_change
     WHERE COALESCE(t.trigger_stamp, '') NOT LIKE '% %'
         AND COALESCE(t.trigger_stamp = split_part(
             pgtrickle_private.capture_stamp(t.source_relid, t.capture_mode), ' ', 1), true);
+SELECT pgtrickle_private.renew_capture_functions();
 
 SELECT pgtrickle.settle_grants();
