@@ -14,8 +14,10 @@ PLANNING = 0.1
 # takes, and then for this share of what a whole refresh takes.
 SHARE = 0.3
 # What was given up is tried again where it may take so many times longer by now: a delta where whole refreshes took
-# longer than was expected, a whole refresh after changes of which a delta takes longer.
+# longer than was expected, a whole refresh after changes of which a delta takes longer. That one is tried sooner, for
+# it is not timed beside deltas, and may have had to wait for something else.
 AGAIN = 1.5
+SOONER = 1.15
 # Unless this share of all rows has changed.
 MOST_CHANGED = 0.05
 # Instead of a short whole refresh only a delta is tried that is expected to take at most so many times as long,
@@ -38,7 +40,7 @@ def limited(choice: Choice, delta_rows: int) -> Choice:
     if differential and known:
         # What takes longer would not be chosen after it.
         seconds = costs.differential(delta_rows) / MARGIN
-        longer = costs.whole_limit is not None and seconds >= AGAIN * costs.whole_limit
+        longer = costs.whole_limit is not None and seconds >= SOONER * costs.whole_limit
         quicker = longer or costs.whole_may_be_quicker(delta_rows)
         return _tried(choice, Action.FULL, seconds) if quicker else choice
     if differential:

@@ -199,3 +199,18 @@ def test_a_repair_that_waits_for_locks_goes_on_without_what_was_dropped_meanwhil
         other.commit()
         repair.result(timeout=60)
     assert t.execute("SELECT source_name FROM pgtrickle.pgt_change_tracking") == []
+
+
+def test_a_change_buffer_that_was_given_many_columns_is_made_anew(db: Database) -> None:
+    columns = [f"c{i}" for i in range(260)]
+    db.execute(f"CREATE TABLE wide (id integer, {', '.join(f'{name} integer' for name in columns)})")
+    db.execute("SELECT pgtrickle.create_stream_table('stays', 'SELECT id FROM wide')")
+    for problem in (None, "public.wide has a change buffer that is full of dropped columns"):
+        query = f"SELECT id, {', '.join(columns)} FROM wide"
+        db.execute("SELECT pgtrickle.create_stream_table('goes', %s)", query)
+        db.execute("SELECT pgtrickle.drop_stream_table('goes')")
+        assert db.value("SELECT pgtrickle.capture_problem('wide')") == problem
+    db.execute("SELECT pgtrickle.repair_capture('wide')")
+    dropped = "SELECT count(*) FROM pg_attribute WHERE attrelid = %s::regclass AND attisdropped"
+    assert db.value(dropped, buffer_of(db, "wide")) == 0
+    assert db.value("SELECT pgtrickle.capture_problem('wide')") is None

@@ -10,7 +10,7 @@ from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import MARGIN, choose_action, expected
 from pytrickle.plan.placement import Standing, Way, choose_way
 from pytrickle.plan.quote import Quote
-from pytrickle.plan.trial import AGAIN, PLANNING, SHARE
+from pytrickle.plan.trial import AGAIN, PLANNING, SHARE, SOONER
 from pytrickle.refresh.remembered import RENEWED, Remembered
 
 ROWS = 5_000
@@ -147,6 +147,9 @@ def test_a_whole_refresh_that_was_given_up_is_tried_again_after_changes_that_tak
     again = way(evidence((later, *slow)), Quote())
     assert (again.action, again.most_seconds) == (Action.DIFFERENTIAL, None)
     assert "a whole one more than 560 ms" in again.reason
+    # A delta must not go on taking more than MARGIN times what may end soon after the limit.
+    busy = replace(later, limit=0.73 / MARGIN / SOONER)
+    assert way(evidence((busy, *slow)), Quote()).action is Action.FULL
 
 
 def test_of_another_size_the_delta_is_still_tried() -> None:

@@ -78,6 +78,11 @@ BEGIN
         UPDATE pgt_change_tracking SET captured_columns = captured_columns - surplus WHERE source_relid = source;
     END LOOP;
     PERFORM write_capture(source);
+    -- A table has room for 1,600 columns, those that were dropped among them: the next tick makes another buffer.
+    IF 500 < (SELECT count(*) FROM pg_attribute AS a WHERE a.attrelid = to_regclass(tracking.buffer) AND a.attisdropped)
+    THEN
+        PERFORM note_capture_gap(source, source, 'has a change buffer that is full of dropped columns');
+    END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.trim_capture(regclass) IS
