@@ -23,6 +23,7 @@ LOADS = {
     "ALTER TABLE s ENABLE TRIGGER USER",
 }
 DAYS = (2, 3, 4)
+BUFFER = "SELECT buffer::regclass::oid FROM pgtrickle.pgt_change_tracking"
 ADVANCE = "SELECT pgtrickle.advance_watermark('s', '2026-01-0{}Z')"
 
 
@@ -91,22 +92,33 @@ def test_who_may_not_lock_a_table_does_not_lock_it_by_advancing(every_db: Databa
     every_db.create_role("loader")
     every_db.execute("GRANT INSERT, SELECT ON s TO loader")
     every_db.execute(LOADS["moved rows"].format(2))
-    buffer = every_db.value("SELECT buffer::regclass::oid FROM pgtrickle.pgt_change_tracking")
+    buffer = every_db.value(BUFFER)
     with every_db.connect(autocommit=False, user="loader") as loader:
         loader.execute(ADVANCE.format(2))
         locks = "SELECT count(*) FROM pg_locks WHERE relation = 's'::regclass AND mode = 'AccessExclusiveLock'"
         assert every_db.value(locks) == 0
-    assert every_db.value("SELECT buffer::regclass::oid FROM pgtrickle.pgt_change_tracking") == buffer
+    assert every_db.value(BUFFER) == buffer
     assert every_db.value("SELECT pgtrickle.capture_problem('s')") is not None
 
 
+@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+def test_under_an_older_snapshot_capture_is_left_to_the_next_tick(
+    every_db: Database, client: pytrickle.Client, level: str
+) -> None:
+    before, buffer = rows(every_db.connect(), "held"), every_db.value(BUFFER)
+    load(every_db, LOADS["moved rows"], 2, level)
+    assert every_db.value(BUFFER) == buffer
+    assert every_db.value("SELECT pgtrickle.capture_problem('s')") is not None
+    assert shown(every_db, client)[0] == before
+
+
 def test_a_load_that_is_rolled_back_leaves_capture_as_it_was(every_db: Database, client: pytrickle.Client) -> None:
-    buffer = every_db.value("SELECT buffer::regclass::oid FROM pgtrickle.pgt_change_tracking")
+    buffer = every_db.value(BUFFER)
     with every_db.connect(autocommit=False) as loader:
         loader.execute(LOADS["a new partition"].format(2))
         loader.execute(ADVANCE.format(2))
         loader.rollback()
-    assert every_db.value("SELECT buffer::regclass::oid FROM pgtrickle.pgt_change_tracking") == buffer
+    assert every_db.value(BUFFER) == buffer
     every_db.execute("INSERT INTO s VALUES (5, 5)")
     every_db.execute(ADVANCE.format(3))
     (result,) = client.tick()

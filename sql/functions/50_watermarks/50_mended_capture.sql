@@ -1,8 +1,5 @@
 -- Capture that a loader itself damaged, as by a new partition, set right before its watermark is recorded.
 
--- A tick that repairs it later makes the cut of that very advance unreadable, so that what is held back would stand
--- still for as long as each load does the same. Only who may lock the table does. It waits for others for less than
--- deadlock_timeout, since another loader may be waiting for this one to record its watermark. No advance fails for it.
 -- To look into capture closely takes longer than an advance. So what loaders do to it is looked for: partitions that
 -- came or went, triggers switched off for a while, and statements that capture could not follow.
 CREATE OR REPLACE FUNCTION pgtrickle_private.may_be_damaged(source regclass) RETURNS boolean
@@ -20,6 +17,9 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.may_be_damaged(regclass) IS
     'Whether it is worth asking what is wrong with capture of a source, whose loader is about to advance it.';
 
+-- A tick that repairs it later makes the cut of that very advance unreadable, so that what is held back would stand
+-- still for as long as each load does the same. Only who may lock the table does. It waits for others for less than
+-- deadlock_timeout, since another loader may be waiting for this one to record its watermark. No advance fails for it.
 CREATE OR REPLACE FUNCTION pgtrickle_private.mend_capture(caller name, source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET lock_timeout = '300ms' SET enable_seqscan = on
