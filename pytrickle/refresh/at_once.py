@@ -125,8 +125,11 @@ class AtOnce:
         read = partly_read(known.definition if known else None)
         with pipelined(connection) as together:
             stands = ask_standing(connection, self.table.pgt_id, self.needed, cut=self.base is None)
+            captured = self.goal.captured.ask(connection) if self.goal.captured else None
             counts = ask_counts(connection, self.table, uncounted, read)
             asked = ask_few(connection, foreseen, too_many_untold(foreseen)) if foreseen and together else []
+            if self.goal.captured and captured:
+                self.goal.captured.confirm(captured)
             found, changed = standing(stands), counted(uncounted, counts, read)
             self.refresher.planner.searched.note(self.table, changed)
             shape = self.refresher.planner.unchanged_shape(self.table.pgt_id, found.stamp)

@@ -186,12 +186,15 @@ class Refresher:
     def changed(self, snapshot: Snapshot, table: StreamTable, goal: Goal) -> dict[int, ChangeRange] | None:
         """Return the ranges to read, or None where nothing could change.
 
-        Raise UnknownStreamTable where the table itself is gone, FuseBlown where there are too many changes.
+        Raise UnknownStreamTable where the table itself is gone, FuseBlown where there are too many changes,
+        RefreshConflict where capture was altered between the snapshot of the pass and a later one.
         """
         if not table.exists:
             literal = table.name.replace("'", "''")
             hint = f"Remove what is left of it: SELECT pgtrickle.drop_stream_table('{literal}')."
             raise UnknownStreamTable(f"The table of {table.name} was dropped.", hint)
+        if goal.captured:
+            goal.captured.confirm(goal.captured.ask(snapshot.connection))
         shape, counted = self.planner.known_shape(table.pgt_id), goal.counted.get(snapshot.name)
         ranges = counted or self.planner.ranges(snapshot, table, goal.targets, shape)
         self.planner.searched.note(table, ranges)

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from pytrickle.apply.commitment import Commitment, Committed
 from pytrickle.apply.measures import COMPUTE, Measures
+from pytrickle.catalog.capture_print import CapturePrint
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.session_settings import limit_statements, naming_statement, session_statements
 from pytrickle.catalog.stream_table import StreamTable
@@ -64,7 +65,8 @@ class Goal:
 
     `moment` is the time at which the base tables are read, which becomes the stream table's data_timestamp; `since` is
     the reading of the monotonic clock from which the refresh is timed. `counted` are the ranges to the targets that
-    were counted in a snapshot, by its name, so that it is not done again when another way is taken.
+    were counted in a snapshot, by its name, so that it is not done again when another way is taken. `captured` is what
+    capture of the base tables was like in the snapshot of the pass, where they are read in a later one.
     """
 
     targets: Mapping[int, Cut | None]
@@ -72,6 +74,7 @@ class Goal:
     initiated_by: str
     since: float
     counted: dict[str, dict[int, ChangeRange]] = field(default_factory=dict)
+    captured: CapturePrint | None = None
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from logging import getLogger
 from time import monotonic
 
 from pytrickle.apply.sorted_indexes import drop_too_short
+from pytrickle.catalog.capture_print import CapturePrint
 from pytrickle.catalog.change_ranges import empty_buffers
 from pytrickle.catalog.stream_table import StreamTable, effective_progress
 from pytrickle.database import TOO_MANY_CONNECTIONS, Snapshot, translate_errors
@@ -19,7 +20,7 @@ from pytrickle.refresh.member import Done, MemberFailed
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import Goal, RefreshResult
 from pytrickle.schedule import verdict
-from pytrickle.schedule.health import Broken
+from pytrickle.schedule.mending import Broken
 from pytrickle.schedule.outcomes import record_blown_fuse, record_failure, record_skip
 from pytrickle.schedule.record import Record
 from pytrickle.schedule.spans import outcome, refresh_span
@@ -231,7 +232,13 @@ class Work:
     def _goal(self, table: StreamTable, later: bool, own: Mapping[int, str]) -> Goal:
         seen = self.pass_.seen
         targets = verdict.targets(table, later, own, seen, self.so_far)
-        return Goal(targets, seen.moment, self._initiated_by(table), self.pass_.since)
+        captured = self._captured(table) if later else None
+        return Goal(targets, seen.moment, self._initiated_by(table), self.pass_.since, captured=captured)
+
+    def _captured(self, table: StreamTable) -> CapturePrint | None:
+        read = (each.relid for each in table.dependencies if each.buffer and each.kind != "STREAM_TABLE")
+        with translate_errors():
+            return CapturePrint.of(self.pass_.base.connection, read)
 
     def _with_effective_progress(self, table: StreamTable, go: Go) -> StreamTable:
         """A table is complete no further than what it reads shows in the snapshot, where that was left behind."""

@@ -8,7 +8,6 @@ from time import monotonic
 import psycopg
 
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.capture_gaps import ask_gaps, behind_gaps
 from pytrickle.catalog.known_tables import KnownTables
 from pytrickle.catalog.refresh_groups import RefreshGroup, ask_refresh_groups, refresh_groups
 from pytrickle.config import EngineName
@@ -18,7 +17,7 @@ from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
 from pytrickle.schedule.dag import with_upstream
 from pytrickle.schedule.due import work_out_moments
-from pytrickle.schedule.health import Broken, Health
+from pytrickle.schedule.health import Health
 from pytrickle.schedule.lanes import Lanes
 from pytrickle.schedule.pass_ import OnResult, Pass
 from pytrickle.schedule.requests import Requests, Told, answer, filed, waiting
@@ -72,11 +71,10 @@ class Ticker:
             now = moment(refresher.connection)
             if self.rest and self.rest.lasts(now) and not self._must_trim:
                 return self._rested(self.rest, on_result)
-            broken = self.health.prepare(refresher.connection)
             awaited = waiting(refresher.connection)
             unless_locked(refresher.connection, "SELECT pgtrickle_private.note_drained()")
-            results, run, moving = self._pass(refresher, broken, on_result, awaited)
-            self.rest = None if broken else rest_after(run, moving, results, now.calls)
+            results, run, moving = self._pass(refresher, on_result, awaited)
+            self.rest = None if run.seen.broken else rest_after(run, moving, results, now.calls)
             if self._must_trim:
                 unless_locked(refresher.connection, TRIM, {"retention": self.retention})
                 unless_locked(refresher.connection, DROP_STAGING)
@@ -95,14 +93,14 @@ class Ticker:
 
     @phase("tick")
     def _pass(
-        self, refresher: Refresher, broken: Broken, on_result: OnResult, awaited: Mapping[int, int]
+        self, refresher: Refresher, on_result: OnResult, awaited: Mapping[int, int]
     ) -> tuple[tuple[RefreshResult, ...], Pass, list[catalog.StreamTable]]:
         """Return the results, the pass that made them, and the stream tables that did not stand still in it."""
-        with refresher.snapshots.export() as base:
+        with self.health.snapshot(refresher.connection, refresher.snapshots) as (base, broken):
             with translate_errors():
-                tables, groups, behind = self._arranged(refresher, base.connection)
+                tables, groups = self._arranged(refresher, base.connection)
                 requests = Requests(filed(base.connection), awaited)
-                run = Pass.at(refresher, base, tables, on_result, {**behind, **broken})
+                run = Pass.at(refresher, base, tables, on_result, broken)
             initiated = _asked(requests.pgt_ids, tables)
             due = frozenset() if requests.drains else due_tables(tables, groups)
             chosen = [unit for unit in self.arranged.units if unit.is_due(due, initiated)]
@@ -118,19 +116,16 @@ class Ticker:
 
     def _arranged(
         self, refresher: Refresher, connection: psycopg.Connection
-    ) -> tuple[tuple[catalog.StreamTable, ...], tuple[RefreshGroup, ...], Broken]:
-        """Read all stream tables, and arrange them.
-
-        Return them in order, the refresh groups, and what must not be refreshed in the snapshot of this connection.
-        """
+    ) -> tuple[tuple[catalog.StreamTable, ...], tuple[RefreshGroup, ...]]:
+        """Read all stream tables, and arrange them; return them in order, and the refresh groups."""
         with pipelined(connection):
-            asked, gaps = ask_refresh_groups(connection), ask_gaps(connection)
+            asked = ask_refresh_groups(connection)
             found = self.known.read(
                 refresher.connection, connection, refresher.poll_interval, refresher.statement_timeout
             )
-            groups, behind = refresh_groups(asked), behind_gaps(gaps)
+            groups = refresh_groups(asked)
         self.arranged.arrange(found, groups)
-        return self.arranged.tables, groups, behind
+        return self.arranged.tables, groups
 
     def _raise_alerts(self, connection: psycopg.Connection) -> None:
         began = monotonic()
@@ -156,17 +151,16 @@ class Ticker:
         """
         refresher = self._refreshing_primary()
         with impatient(refresher.connection):
-            broken = self.health.prepare(refresher.connection, asked=True)
-            return self._refresh_one(refresher, broken, pgt_id, respect_gate)
+            return self._refresh_one(refresher, pgt_id, respect_gate)
 
-    def _refresh_one(self, refresher: Refresher, broken: Broken, pgt_id: int, respect_gate: bool) -> RefreshResult:
-        with refresher.snapshots.export() as base:
+    def _refresh_one(self, refresher: Refresher, pgt_id: int, respect_gate: bool) -> RefreshResult:
+        with self.health.snapshot(refresher.connection, refresher.snapshots, asked=True) as (base, broken):
             with translate_errors():
-                tables, _, behind = self._arranged(refresher, base.connection)
+                tables, _ = self._arranged(refresher, base.connection)
                 wanted = next(table for table in tables if table.pgt_id == pgt_id)
                 concerned = _concerned(wanted, tables, self.arranged.units)
                 members = tuple(table for unit in concerned for table in unit.tables)
-                run = Pass.at(refresher, base, tables, lambda result: None, {**behind, **broken}, members)
+                run = Pass.at(refresher, base, tables, lambda result: None, broken, members)
             asked = dict.fromkeys((table.pgt_id for table in tables), "MANUAL")
             _prepare(refresher, run, concerned)
             for unit in concerned:

@@ -10,7 +10,7 @@ from pytrickle.cut import Cut
 from pytrickle.errors import PytrickleError
 from pytrickle.progress import Progress
 from pytrickle.refresh.atomic import in_blocks
-from pytrickle.schedule.health import Broken
+from pytrickle.schedule.mending import Broken
 from pytrickle.schedule.units import Unit, apart
 
 END_OF_TRANSACTION = 2**63 - 1

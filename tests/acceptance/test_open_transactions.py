@@ -14,7 +14,7 @@ import pytrickle
 from pytrickle.catalog import change_ranges, session_settings
 from pytrickle.database import lock_timeout
 from pytrickle.errors import LockTimeout
-from pytrickle.schedule import health
+from pytrickle.schedule import mending
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.repeats import first, only
@@ -85,7 +85,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock_timeout, "PATIENCE", "300ms")
     monkeypatch.setattr(session_settings, "PATIENCE", "300ms")
     monkeypatch.setattr(change_ranges, "PATIENCE", "300ms")
-    monkeypatch.setattr(health, "PATIENCE", "200ms")
+    monkeypatch.setattr(mending, "PATIENCE", "200ms")
 
 
 @pytest.fixture(params=first(1, (1, 4)), ids=["one lane", "four lanes"])

@@ -19,7 +19,6 @@ import pytrickle
 from pytrickle.errors import RefreshConflict
 from pytrickle.inspect import as_of, verify
 from pytrickle.schedule import pass_
-from pytrickle.schedule.health import Health
 from tests.acceptance.companies import companies, create
 from tests.acceptance.conftest import TABLES, Meanwhile, Shop, advance
 from tests.acceptance.events import advance as advance_events
@@ -194,35 +193,6 @@ def test_a_cycle_is_left_as_it_was(db: Database, meanwhile: Meanwhile) -> None:
         assert group.rows() == before
         group.tick()
         assert group.rows() == before | {(4, 100)}
-
-
-@pytest.mark.parametrize("by_hand", [False, True], ids=["a tick", "a refresh by hand"])
-def test_what_capture_missed_after_a_look_for_that_is_left_to_the_next(
-    local_shop: Shop, monkeypatch: pytest.MonkeyPatch, by_hand: bool
-) -> None:
-    local_shop.db.execute("INSERT INTO orders VALUES (1, 1, 10), (2, 2, 20)")
-    local_shop.pt.create_stream_table("totals", TABLES["totals"])
-    local_shop.tick()
-    prepare, loader = Health.prepare, local_shop.db.connect(autocommit=False)
-    loader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-    loader.execute("SELECT FROM customers")
-    local_shop.db.execute("INSERT INTO orders VALUES (3, 1, 30)")
-    local_shop.tick()
-
-    def prepare_before_another(*arguments: Any, **named: Any) -> Any:
-        broken = prepare(*arguments, **named)
-        loader.execute("TRUNCATE orders")
-        loader.commit()
-        return broken
-
-    before = local_shop.rows("totals")
-    with monkeypatch.context() as patched:
-        patched.setattr(Health, "prepare", prepare_before_another)
-        skipped = local_shop.pt.refresh("totals") if by_hand else local_shop.tick()["totals"]
-    assert (skipped.action, skipped.reason) == ("SKIP", "Changes of public.orders were missed meanwhile.")
-    assert local_shop.rows("totals") == before
-    assert local_shop.tick()["totals"].action == "REINITIALIZE"
-    assert local_shop.rows("totals") == set()
 
 
 def test_who_asks_for_a_refresh_is_told(local_shop: Shop, meanwhile: Meanwhile) -> None:

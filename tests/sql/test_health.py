@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytrickle.schedule import health
+from pytrickle.schedule.mending import Mending
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
@@ -25,8 +25,8 @@ def test_what_could_void_a_frontier_is_looked_into_and_nothing_else_is(
     every_db: Database, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    mend = health._mend
-    monkeypatch.setattr(health, "_mend", lambda *given: looked.append(given[1]) or mend(*given))
+    apply = Mending.apply
+    monkeypatch.setattr(Mending, "apply", lambda *given, **named: looked.append(given[2]) or apply(*given, **named))
     every_db.execute("CREATE TABLE t (a int, b int)")
     every_db.execute("CREATE FUNCTION f(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1'")
     every_db.execute("CREATE VIEW v AS SELECT a FROM t")

@@ -58,7 +58,7 @@ BEGIN
         (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_publication AS p),
         (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_publication_rel AS p),
         (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_publication_namespace AS p),
-        (SELECT count(*) FROM pgt_capture_gaps),
+        (SELECT sum(hash_record_extended(ROW(g.source_relid, g.xmin), 0)) FROM pgt_capture_gaps AS g),
         (SELECT string_agg(concat(e.event_time_id, ' ', e.xmin), ' ' ORDER BY e.event_time_id)
             FROM pgt_event_times AS e),
         (SELECT sum(hash_record_extended(ROW(s.pgt_id, s.view_stamp), 0)) FROM pgt_stream_tables AS s)));
