@@ -9,8 +9,14 @@ import psycopg
 from psycopg import sql
 
 from pytrickle.catalog.definition import Definition
+from pytrickle.catalog.probed_columns import (
+    NO_ROWS,
+    collations,
+    domains_over_kinds,
+    raise_unless_about_the_query,
+    splitting,
+)
 from pytrickle.database import SAFE_PATH, filled
-from pytrickle.errors import NotDifferentiable
 
 CHOSEN = """
 SELECT coalesce(
@@ -69,13 +75,7 @@ TYPE_NAMES = """
 SELECT format_type(t.oid, t.typmod)
 FROM unnest(%s::oid[], %s::integer[]) WITH ORDINALITY AS t (oid, typmod, number) ORDER BY t.number
 """
-# PostgreSQL plans nothing of what it need not read. Even to begin with a plan of which no row is asked takes long where
-# it gets memory for as many groups as are expected.
-NO_ROWS = "SELECT * FROM (SELECT * FROM (\n{query}\n) AS q OFFSET 0) AS q WHERE false"
 PLANNED = "EXPLAIN (COSTS off)\n{query}"
-# The query itself gives no row here. The outer join makes one, on which pg_collation_for can be called.
-COLLATIONS = "SELECT {items} FROM (SELECT) AS one LEFT JOIN ({query}) AS q({names}) ON true"
-COLLATED = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
 HASHED = "SELECT hash_record_extended(ROW({values}), 0)"
 EQUALITIES = """
 CREATE TEMP VIEW pgt_probe AS
@@ -97,9 +97,6 @@ $$
 # What is asked takes little, but may look dear to PostgreSQL, which would compile it first.
 NOT_COMPILED = "SET LOCAL jit = off"
 IMPLIED = "an operator that its text does not name, such as that of IN or NULLIF, and only the search_path finds"
-# Classes of what says nothing about the query but only what kept the server from answering: connection, state of the
-# transaction, rollback, resources, locks, an operator, the system. Of a lost connection the client tells by none.
-NOT_ABOUT_THE_QUERY = frozenset({"", "08", "25", "40", "53", "55", "57", "58"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +107,7 @@ class ServerProbe:
 
     def column_types(self, query: str) -> tuple[str, ...]:
         """Return the full type name of every column of a query, which PostgreSQL must be able to plan."""
-        with _splitting(self.connection):
+        with splitting(self.connection):
             self.connection.execute(filled(PLANNED, query=query))
             cursor = self.connection.execute(filled(NO_ROWS, query=query))
             result = cursor.pgresult
@@ -120,18 +117,14 @@ class ServerProbe:
 
     def collations(self, query: str) -> tuple[str | None, ...]:
         """Return the collation of every column of a query, as it is written; None for none and for the default one."""
-        nothing = filled(NO_ROWS, query=query)
-        with _splitting(self.connection):
-            cursor = self.connection.execute(nothing)
-            types = [column.type_code for column in cursor.description or ()]
-            row = self.connection.execute(COLLATED, (types,)).fetchone()
-            collated = row[0] if row else []
-            names = ", ".join(f"c{i}" for i in range(len(types)))
-            items = (f"pg_collation_for(q.c{i})::text" if oid in collated else "NULL" for i, oid in enumerate(types))
-            row = self.connection.execute(
-                filled(COLLATIONS, items=", ".join(items), query=nothing, names=names)
-            ).fetchone()
-        return tuple(None if name == '"default"' else name for name in row or ())
+        return collations(self.connection, query)
+
+    def domains_over_kinds(self, query: str) -> dict[str, str]:
+        """Return the domains over enumerations, ranges and multiranges among a query's columns, by what they are over.
+
+        The types of columns, as the server sends them, are those that domains are made of.
+        """
+        return domains_over_kinds(self.connection, query)
 
     def same_query(self, first: str, second: str) -> bool:
         """Tell whether PostgreSQL prints both texts alike once it has parsed them."""
@@ -255,12 +248,6 @@ class ServerProbe:
         return True
 
 
-def raise_unless_about_the_query(error: psycopg.Error) -> None:
-    """Raise an error again that says nothing about a query, so that nobody remembers it as what the query is like."""
-    if (error.sqlstate or "")[:2] in NOT_ABOUT_THE_QUERY:
-        raise error
-
-
 @contextmanager
 def server_probe(connection: psycopg.Connection) -> Iterator[ServerProbe]:
     """Open a probe on an autocommit connection; what it creates is rolled back at the end."""
@@ -269,15 +256,3 @@ def server_probe(connection: psycopg.Connection) -> Iterator[ServerProbe]:
         connection.execute(filled("SET LOCAL search_path = {path}", path=SAFE_PATH))
         connection.execute(NOT_COMPILED)
         yield ServerProbe(connection)
-
-
-@contextmanager
-def _splitting(connection: psycopg.Connection) -> Iterator[None]:
-    """Turn the server's error into NotDifferentiable: PostgreSQL cannot compute a part of the query alone."""
-    try:
-        with connection.transaction():
-            yield
-    except psycopg.Error as error:
-        raise_unless_about_the_query(error)
-        said = error.diag.message_primary or "no reason"
-        raise NotDifferentiable(f"a part of the query that PostgreSQL cannot compute alone: {said}") from error

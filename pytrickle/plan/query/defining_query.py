@@ -81,7 +81,7 @@ def _refuse_unfit_groups(query: Query, aggregate: Aggregate, facts: Facts) -> No
     kept = [call.argument for call in aggregate.calls if call.argument and call.function in ("min", "max")]
     if any(types[name].startswith("record") for name in (*aggregate.keys, *kept)) or _gives_rows(facts, types, kept):
         raise NotDifferentiable("a group with a row of no named type, which no table can hold")
-    refuse_unfit_keys(facts, (types[key] for key in aggregate.keys))
+    refuse_unfit_keys(facts, query.rows, query.row_columns, aggregate.keys)
 
 
 def _gives_rows(facts: Facts, types: Mapping[str, str], kept: list[str]) -> bool:

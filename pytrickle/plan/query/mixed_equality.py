@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.relation import Derived, Function, Leaf, Scan
+from pytrickle.plan.algebra.relation import Derived, Function, Leaf, Relation, Scan
 from pytrickle.plan.query.block import Block, cast_to, project
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.scope import tables_of
@@ -63,11 +63,17 @@ def types_among(facts: Facts, leaves: Leaves, expressions: tuple[exp.Expr, ...])
     return facts.types_of(project(block, tuple(each.copy() for each in expressions)))
 
 
-def refuse_unfit_keys(facts: Facts, types: Iterable[str]) -> None:
-    """Refuse to group by types of which `=`, as generated SQL finds it, is not the equality that groups them."""
-    for name in types:
+def refuse_unfit_keys(facts: Facts, node: Relation, names: Iterable[str], keys: Iterable[str]) -> None:
+    """Refuse to group by types of which `=`, as generated SQL finds it, is not the equality that groups them.
+
+    The columns of the relation have these names. Of a domain over an enumeration or a range there is no `=` or no hash.
+    """
+    types = dict(zip(names, facts.types_of(node), strict=True))
+    for name in (types[key] for key in keys):
         if facts.key_types(name, name) != (name, name):
             raise NotDifferentiable(f"a key of type {name}, by the equality of which PostgreSQL does not group")
+        if ("." in name or name.endswith("range")) and name in (domains := facts.domains_over_kinds(node)):
+            raise NotDifferentiable(f"a key of domain {domains[name]}, the values of which cannot be compared as such")
 
 
 def _declared_alike(facts: Facts, leaves: Leaves, columns: tuple[exp.Expr, ...]) -> bool:

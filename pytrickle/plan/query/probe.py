@@ -16,6 +16,12 @@ class Probe(Protocol):
     def collations(self, query: str) -> tuple[str | None, ...]:
         """Return the collation of every column of a query, as it is written; None for none and for the default one."""
 
+    def domains_over_kinds(self, query: str) -> dict[str, str]:
+        """Return the domains over enumerations, ranges and multiranges among a query's columns, by what they are over.
+
+        The types of columns are told without their domains.
+        """
+
     def same_query(self, first: str, second: str) -> bool:
         """Tell whether PostgreSQL understands two texts as the same query."""
 

@@ -701,3 +701,12 @@ SELECT a.id, x.k, x.v FROM a, LATERAL (SELECT DISTINCT ON (c.k) c.k, c.v FROM a 
 -- first_of_each_row_or_none
 SELECT a.id, x.v FROM a LEFT JOIN LATERAL (
     SELECT DISTINCT ON (c.id % 3) c.v, c.t FROM a c WHERE c.k = a.k ORDER BY c.id % 3, c.id DESC) AS x ON true;
+
+-- domains_over_an_enumeration_and_a_range
+SELECT id, m, s FROM chosen_ones WHERE id > 0;
+
+-- array_of_a_domain_over_an_enumeration
+SELECT l, count(*) AS n FROM chosen_ones GROUP BY l;
+
+-- domain_over_an_enumeration_cast_to_that
+SELECT m::mood AS m, count(*) AS n FROM chosen_ones GROUP BY 1;

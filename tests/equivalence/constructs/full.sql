@@ -86,3 +86,12 @@ SELECT x, count(*) AS n FROM (SELECT id::text::xid AS x FROM a) q GROUP BY GROUP
 
 -- distinct_of_both_rows: DISTINCT in a correlated subquery
 SELECT a.id, x.v FROM a CROSS JOIN LATERAL (SELECT DISTINCT b.v + a.v AS v FROM b WHERE b.k = a.k) AS x;
+
+-- key_of_a_domain_over_an_enumeration: a key of domain public.chosen_again
+SELECT m, count(*) AS n FROM chosen_ones GROUP BY m;
+
+-- distinct_values_of_a_domain_over_a_range: a key of domain public.span
+SELECT DISTINCT s FROM chosen_ones;
+
+-- partition_by_a_domain_over_an_enumeration: a key of domain public.chosen_again
+SELECT id, row_number() OVER (PARTITION BY m ORDER BY id) AS n FROM chosen_ones;

@@ -12,3 +12,8 @@ CREATE VIEW nested AS SELECT s.k, count(*) AS n FROM simple AS s GROUP BY s.k;
 CREATE AGGREGATE joined(text) (sfunc = textcat, stype = text, initcond = '');
 CREATE VIEW joined_texts AS SELECT k, joined(t ORDER BY id) AS c FROM a GROUP BY k;
 CREATE FUNCTION id_and_key(a) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1.id + $1.k';
+CREATE TYPE mood AS ENUM ('sad', 'ok');
+CREATE DOMAIN chosen AS mood;
+CREATE DOMAIN chosen_again AS chosen;
+CREATE DOMAIN span AS int4range;
+CREATE TABLE chosen_ones (id int, m chosen_again, s span, l chosen[]);
