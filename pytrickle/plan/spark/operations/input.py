@@ -16,7 +16,8 @@ from pytrickle.plan.spark.numeric_text import DECIMAL, is_decimal
 from pytrickle.plan.sql.dialect import quote
 
 AS_TEXT, AS_BIGINT = "CAST({0} AS text)", "CAST({0} AS bigint)"
-IS_SET = "CAST(CASE WHEN {0} IS NULL THEN NULL ELSE 1 END AS bigint)"
+# Of a row of NULLs IS NULL is true as well, but it is counted.
+IS_SET = "CAST(CASE WHEN {0} IS NOT DISTINCT FROM NULL THEN NULL ELSE 1 END AS bigint)"
 # An expression with one of these is not searched for columns.
 UNSEARCHED = ("{", "}", "\\", "$")
 SIDE = "pgt_side"
@@ -24,7 +25,7 @@ OF_RESULT = "is read by an expression"
 # What outer joins show in place of a partner.
 NULL = re.compile(r"(?:CAST\(|\()+NULL(?:\)| AS [\w ,()]+\))+", re.IGNORECASE)
 
-COUNTED_NULL = re.compile(rf"CAST\(CASE WHEN {NULL.pattern} IS NULL THEN NULL ELSE 1 END AS bigint\)", re.IGNORECASE)
+COUNTED_NULL = re.compile(IS_SET.replace("(", r"\(").replace(")", r"\)").format(NULL.pattern), re.IGNORECASE)
 DECIMAL_NULL = re.compile(DECIMAL.format(NULL.pattern), re.IGNORECASE)
 NULLS = (NULL, COUNTED_NULL, DECIMAL_NULL)
 

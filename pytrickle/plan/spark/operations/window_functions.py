@@ -93,7 +93,7 @@ class Windows:
         if function not in AGGREGATES and not items:
             raise LeftToPostgres(OF_FUNCTION)
         # Without an order all rows of a partition are peers, and Spark takes no RANGE there.
-        peers = spec is None or (not items and spec.args.get("kind") == "RANGE")
+        peers = not items and spec is not None and spec.args.get("kind") == "RANGE" and not _excludes(spec)
         frame = "" if spec is None or peers or function in FRAMELESS else f" {_frame(spec)}"
         sorted_by = f" ORDER BY {self.ordering.written(items)}" if items else ""
         return f" OVER ({self.partition}{sorted_by}{frame})"
@@ -157,14 +157,19 @@ def _whole_number(node: exp.Expr) -> int:
 
 def _frame(spec: exp.Expr) -> str:
     """Write a frame of rows, or of all peers up to a bound."""
-    kind, exclude = spec.args.get("kind"), spec.args.get("exclude")
-    if kind not in {"ROWS", "RANGE"} or (exclude is not None and exclude.name.upper() != "NO OTHERS"):
+    kind = spec.args.get("kind")
+    if kind not in {"ROWS", "RANGE"} or _excludes(spec):
         raise LeftToPostgres(OF_FRAME)
     start, end = (_bound(spec, side, kind) for side in ("start", "end"))
     # Of a frame that ends before it begins, which is always empty, Spark makes an error.
     if start[0] > end[0]:
         raise LeftToPostgres(OF_FRAME)
     return f"{kind} BETWEEN {start[1]} AND {end[1]}"
+
+
+def _excludes(spec: exp.Expr) -> bool:
+    exclude = spec.args.get("exclude")
+    return exclude is not None and exclude.name.upper() != "NO OTHERS"
 
 
 def _bound(spec: exp.Expr, side: str, kind: str) -> tuple[float, str]:
