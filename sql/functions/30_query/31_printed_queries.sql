@@ -3,7 +3,8 @@
 
 -- Keys belong to the output columns that they were written for, but only their expressions are printed; the columns of
 -- a join's alias are printed without the names that its whole rows give them. And a row that got another column since
--- takes the name of what stands beside it, such as that of the ordinality.
+-- takes the name of what stands beside it, such as that of the ordinality. Whole rows of a table have its own type, so
+-- that of a table PostgreSQL need not keep what its columns were called.
 DROP FUNCTION IF EXISTS pgtrickle_private.unprinted_parts(regclass);
 CREATE OR REPLACE FUNCTION pgtrickle_private.unprinted_parts(
         view regclass, OUT keys bigint, OUT names text, OUT widths text)
@@ -12,10 +13,11 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.unprinted_parts(
 AS $$
     SELECT CASE WHEN tree LIKE '%:groupingSets ({%'
         THEN (SELECT count(*) FROM regexp_matches(tree, ':tleSortGroupRef', 'g')) END,
-        CASE WHEN tree ~ ':varattno 0 :vartype 2249 |:row_format 2 ' THEN (
-            SELECT string_agg(m.part[1], ' ' ORDER BY m.place)
-            FROM regexp_matches(tree, '(?::eref \{ALIAS :aliasname \S+|:row_format 2) :colnames \(([^)]*)\)', 'g')
-                WITH ORDINALITY AS m(part, place)) END,
+        (SELECT string_agg(m.part[1], ' ' ORDER BY m.place)
+            FROM regexp_matches(tree, CASE WHEN tree LIKE '%:varattno 0 :vartype 2249 %'
+                    THEN '(?::eref \{ALIAS :aliasname \S+(?= :colnames \([^)]*\)\} :rtekind [1-9])|:row_format 2)'
+                    ELSE ':row_format 2' END || ' :colnames \(([^)]*)\)', 'g')
+                WITH ORDINALITY AS m(part, place)),
         CASE WHEN tree LIKE '%:funcordinality true%'
                 OR regexp_count(tree, '\{RANGETBLFUNCTION ') > regexp_count(tree, ':rtekind 3 ') THEN (
             SELECT string_agg(m.part[1], ' ' ORDER BY m.place)
