@@ -14,8 +14,9 @@ from pytrickle.definitions.compare_groups import REFRESH_GROUP, WATERMARK_GROUP,
 from pytrickle.definitions.in_order import blame, in_order
 from pytrickle.definitions.values import Change, GroupDefinition, Plan, Project
 
-# Two projects, or two who apply one, come one after the other.
-ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('pytrickle apply', 0))"
+# Two projects, or two who apply one, come one after the other. On this table nobody else has a right, and everybody may
+# take an advisory lock.
+ALONE = "LOCK TABLE pgtrickle.pgt_refresh_secret IN SHARE ROW EXCLUSIVE MODE"
 DROP = "SELECT pgtrickle.drop_stream_table(%s, false, '')"
 CREATE = "SELECT pgtrickle_private.create_from(%s, %s, %s, %s)"
 SHOW = "SELECT pgtrickle_private.show_at_once(%s)"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from logging import getLogger
 from time import monotonic
 
 import psycopg
@@ -12,6 +13,7 @@ from pytrickle.catalog.known_tables import KnownTables
 from pytrickle.catalog.refresh_groups import RefreshGroup, ask_refresh_groups, refresh_groups
 from pytrickle.config import EngineName
 from pytrickle.database import impatient, pipelined, refuse_standby, translate_errors, unless_locked
+from pytrickle.errors import PytrickleError
 from pytrickle.readable import Rows
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
@@ -25,6 +27,8 @@ from pytrickle.schedule.rest import Rest, moment, rest_after
 from pytrickle.schedule.standstill import Standstill
 from pytrickle.schedule.units import KnownUnits, Unit, due_tables
 from pytrickle.tracing import phase
+
+log = getLogger(__name__)
 
 TRIM_EVERY = timedelta(hours=1)
 # What passes the limits of alerts is looked for in all change buffers, which takes longer than a tick without work: so
@@ -76,10 +80,19 @@ class Ticker:
             results, run, moving = self._pass(refresher, on_result, awaited)
             self.rest = None if run.seen.broken else rest_after(run, moving, results, now.calls)
             if self._must_trim:
-                unless_locked(refresher.connection, TRIM, {"retention": self.retention})
-                unless_locked(refresher.connection, DROP_STAGING)
-                self.trimmed = monotonic()
+                self._trim(refresher.connection)
         return results
+
+    def _trim(self, connection: psycopg.Connection) -> None:
+        """Trim the histories; where that fails the refreshes are done all the same, and it is tried an hour later."""
+        self.trimmed = monotonic()
+        try:
+            unless_locked(connection, TRIM, {"retention": self.retention})
+            unless_locked(connection, DROP_STAGING)
+        except PytrickleError as error:
+            if connection.closed:
+                raise
+            log.error("The histories could not be trimmed: %s", error)
 
     def _refreshing_primary(self) -> Refresher:
         refresher = self.refreshing()

@@ -120,7 +120,7 @@ DECLARE
 BEGIN
     FOR capture_function IN
         SELECT oid FROM pg_proc WHERE pronamespace = 'pgtrickle_changes'::regnamespace
-            AND proname ~ '^capture_(row_|truncate_)?\d+$'
+            AND proname ~ '^capture_(row_|truncate_|moved_)?\d+$'
     LOOP
         EXECUTE format('DROP FUNCTION %s CASCADE', capture_function);
     END LOOP;

@@ -23,8 +23,9 @@ BEGIN
             EXECUTE format('DROP TABLE %s CASCADE', staging);
             dropped := dropped + 1;
         EXCEPTION
-            WHEN lock_not_available THEN locked := locked + 1;
             WHEN undefined_table THEN NULL;
+            -- Whoever stages rows may also have made more depend on it than can be locked at once.
+            WHEN OTHERS THEN locked := locked + 1;
         END;
     END LOOP;
     RETURN dropped;

@@ -203,6 +203,8 @@ BEGIN
     PERFORM add_change_clocks();
     PERFORM guard_kept_tables();
     PERFORM drop_idle_copies();
+    PERFORM never_analyze(c.oid) FROM pg_class AS c
+        WHERE c.relnamespace = 'pgtrickle_sinks'::regnamespace AND c.relkind = 'r' AND pg_has_role(c.relowner, 'USAGE');
     PERFORM name_query_view(t) FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.view_relid
     WHERE pg_has_role(c.relowner, 'USAGE');
     PERFORM guard_relation(c.oid) FROM pgt_stream_tables AS t JOIN pg_class AS c ON c.oid = t.pgt_relid
