@@ -146,6 +146,8 @@ capture_gaps = Table(
     Column("relation", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("noted_at", TIMESTAMP, nullable=False),
+    Column("xid", XID8),
+    Column("pos", BigInteger),
 )
 
 refresh_groups = Table(

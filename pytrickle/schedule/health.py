@@ -77,18 +77,19 @@ class Health:
         CatalogVersionMismatch where the catalog was upgraded meanwhile, RestoreUnderWay where it is not there
         completely yet.
         """
+        self.seen = None
         failed: dict[tuple[str, int], PytrickleError] = {}
         for _ in range(LOOKS):
             mending = Mending(connection, asked, failed)
             with translate_errors():
                 row = connection.execute(LOOK, prepare=True).fetchone() or ("", "")
                 (self.captured,) = connection.execute(CAPTURED).fetchone() or ("",)
-            self.seen = Look(*map(str, row))
             verify(connection)
             mending.set_right()
             self._judge(mending)
             if not mending.mended:
                 break
+        self.seen = Look(*map(str, row))
         self.broken, self.unsettled = mending.broken, bool(failed or mending.broken)
 
     def _judge(self, mending: Mending) -> None:

@@ -94,7 +94,7 @@ class Mending:
         """Set right all that is damaged, but for the judging of late rows."""
         self.apply(DROPPED, "SELECT pgtrickle_private.remove_dropped(%s)")
         self.apply(CHANGED, "SELECT pgtrickle_private.adopt_definition(%s)")
-        self.apply(GAPS, "SELECT pgtrickle.repair_capture(%s::oid::regclass)")
+        self.apply(GAPS, "SELECT pgtrickle_private.make_good(%s::oid::regclass)")
         self.apply(ALTERED, REMEMBER, harmless=True)
         self.apply(MAKERS, ADMIT, harmless=True)
         self.apply(UNGUARDED, "SELECT pgtrickle_private.guard_every_row(%s)")

@@ -81,11 +81,95 @@ def test_a_reader_delays_no_loader_for_long_and_what_is_held_back_waits(
     before = rows(every_db.connect(), "held")
     with every_db.connect(autocommit=False) as reader:
         reader.execute("SELECT count(*) FROM s")
-        moving = LOADS["moved rows"]
-        load(every_db, moving, 2)
+        load(every_db, LOADS["disabled triggers"], 2)
     assert shown(every_db, client)[0] == before
-    there = load(every_db, moving, 3)
+    there = load(every_db, LOADS["disabled triggers"], 3)
     assert shown(every_db, client) == (there, datetime(2026, 1, 3, tzinfo=UTC))
+
+
+@on_both_servers
+def test_a_statement_that_capture_cannot_follow_keeps_nobody_from_reading_and_writing(
+    every_db: Database, client: pytrickle.Client
+) -> None:
+    buffer = every_db.value(BUFFER)
+    with every_db.connect(autocommit=False) as loader, every_db.connect(autocommit=False) as reader:
+        loader.execute(LOADS["moved rows"].format(2))
+        loader.execute(ADVANCE.format(2))
+        there = rows(loader, "s")
+        reader.execute("SET lock_timeout = '1s'")
+        reader.execute("SELECT count(*) FROM s")
+        every_db.execute("SET lock_timeout = '1s'; INSERT INTO s VALUES (50, 50)")
+        assert every_db.value("SELECT count(*) FROM pgtrickle.change_buffer_sizes()") == 1
+        loader.commit()
+        assert shown(every_db, client) == (there, datetime(2026, 1, 2, tzinfo=UTC))
+    assert every_db.value(BUFFER) == buffer
+    every_db.execute(ADVANCE.format(3))
+    assert shown(every_db, client) == (rows(every_db.connect(), "s"), datetime(2026, 1, 3, tzinfo=UTC))
+    assert client.verify("held").matches
+
+
+MOVE = "MERGE INTO s USING (SELECT 1) AS o ON day = -{} WHEN MATCHED THEN UPDATE SET day = 0"
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in its transaction", "in another one"])
+def test_no_cut_is_read_from_which_changes_were_missed(
+    every_db: Database, client: pytrickle.Client, together: bool
+) -> None:
+    before = rows(every_db.connect(), "held")
+    with every_db.connect(autocommit=False) as loader:
+        loader.execute(MOVE.format(2))
+        loader.execute(ADVANCE.format(2))
+        if not together:
+            loader.commit()
+        loader.execute(MOVE.format(3))
+    assert shown(every_db, client)[0] == before
+    every_db.execute(ADVANCE.format(3))
+    assert shown(every_db, client) == (rows(every_db.connect(), "s"), datetime(2026, 1, 3, tzinfo=UTC))
+
+
+def test_gaps_of_two_transactions_are_behind_the_next_cut_alone(every_db: Database, client: pytrickle.Client) -> None:
+    before = rows(every_db.connect(), "held")
+    with every_db.connect(autocommit=False) as first, every_db.connect(autocommit=False) as second:
+        first.execute(MOVE.format(2))
+        second.execute(MOVE.format(3))
+        second.execute(ADVANCE.format(2))
+        second.commit()
+        first.commit()
+    assert shown(every_db, client)[0] == before
+    every_db.execute(ADVANCE.format(3))
+    assert shown(every_db, client) == (rows(every_db.connect(), "s"), datetime(2026, 1, 3, tzinfo=UTC))
+
+
+OLDER = {
+    "a truncated table": ("CREATE TABLE s (id int, day int)", "TRUNCATE s"),
+    "rows that move": (
+        "CREATE TABLE s (id int, day int) PARTITION BY LIST (day); CREATE TABLE s1 PARTITION OF s FOR VALUES IN (1);"
+        " CREATE TABLE s_rest PARTITION OF s DEFAULT",
+        "MERGE INTO s USING (SELECT 1) AS o ON id = {} WHEN MATCHED THEN UPDATE SET day = 2",
+    ),
+}
+
+
+@on_both_servers
+@pytest.mark.parametrize(("table", "statement"), OLDER.values(), ids=OLDER)
+def test_a_gap_is_noted_though_an_older_snapshot_shows_one_that_was_settled(
+    every_db: Database, table: str, statement: str
+) -> None:
+    every_db.execute(f"{table}; INSERT INTO s VALUES (1, 1), (2, 1), (3, 1)")
+    with pytrickle.connect(every_db.dsn, engine="postgres") as client, every_db.connect(autocommit=False) as writer:
+        client.create_stream_table("shown", "SELECT id, day FROM s")
+        client.tick()
+        with every_db.connect(autocommit=False) as first:
+            first.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            first.execute(statement.format(1))
+        writer.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        writer.execute("SELECT FROM pg_class LIMIT 1")
+        every_db.execute("INSERT INTO s VALUES (9, 1)")
+        assert client.tick()[0].action == "REINITIALIZE"
+        writer.execute(statement.format(2))
+        writer.commit()
+        assert client.tick()[0].action == "REINITIALIZE"
+        assert rows(every_db.connect(), "shown") == rows(every_db.connect(), "s")
 
 
 def test_who_may_not_lock_a_table_does_not_lock_it_by_advancing(every_db: Database, client: pytrickle.Client) -> None:

@@ -37,7 +37,8 @@ ROWS = [
     "INSERT INTO b VALUES ({0}, {1}, {2}, {3}, '2024-02-{4:02d}', make_interval(hours => {0}))",
     "INSERT INTO keyless VALUES ({1}, {3}, {1}, {0} % 2 = 0, md5(({0} % 3)::text)::uuid)",
     "INSERT INTO parent VALUES ({1}, {3})",
-    "INSERT INTO chosen_ones VALUES ({0}, (ARRAY['sad', 'ok'])[1 + {0} % 2]::mood, int4range({0} % 3, {0} % 3 + 2), '{{ok}}')",
+    "INSERT INTO chosen_ones"
+    " VALUES ({0}, (ARRAY['sad', 'ok'])[1 + {0} % 2]::mood, int4range({0} % 3, {0} % 3 + 2), '{{ok}}')",
 ]
 CHANGES = [
     "UPDATE a SET k = {1}, v = {2} WHERE id % 3 = 1",

@@ -77,7 +77,8 @@ def test_columns_may_be_renamed_that_rows_are_made_of(every_db: Database) -> Non
             client.create_stream_table(f"st_{name}", query)
             every_db.execute(f"CREATE VIEW expected_{name} AS {query}")
         client.tick()
-        for change in ("ALTER TABLE t RENAME COLUMN w TO written", "UPDATE t SET k = k + 1", "UPDATE t SET written = v"):
+        renaming = "ALTER TABLE t RENAME COLUMN w TO written"
+        for change in (renaming, "UPDATE t SET k = k + 1", "UPDATE t SET written = v"):
             every_db.execute(change)
             actions = {result.stream_table.partition("st_")[2]: result.action for result in client.tick()}
             for name in OF_ROWS:

@@ -168,24 +168,27 @@ COMMENT ON FUNCTION pgtrickle_private.truncated_guard(regclass) IS
     'The statement by which a capture function notes a gap where a trigger may write what the statement under way is '
     'about to truncate.';
 
--- A gap that the writer's snapshot shows may have been mended since, and looking for it would set serializable writers of
--- different tables against each other. Only what this very transaction noted is not noted again: where it is, a setting
--- remembers, which may have been set to anything.
+-- A gap that the writer's snapshot shows may have been settled since, and looking for it would set serializable writers
+-- of different tables against each other. Only what this very transaction noted is not noted again, unless it advanced
+-- its watermark since: where it is, a setting remembers, which may have been set to anything.
 CREATE OR REPLACE FUNCTION pgtrickle_private.note_capture_gap(source oid, relation oid, reason text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    remembered CONSTANT text := format('pgtrickle.gap_%s_%s', source, relation);
-    noted CONSTANT text := substring(current_setting(remembered, true) FROM '^\(\d{1,9},\d{1,4}\)$');
+    remembered CONSTANT text := format('pgtrickle.gap_%s', source);
+    noted CONSTANT text := substring(current_setting(remembered, true) FROM '^[(][0-9]{1,9},[0-9]{1,4}[)]$');
+    since CONSTANT jsonb := captured_from();
     place tid;
 BEGIN
     IF EXISTS (SELECT FROM pgt_capture_gaps AS g
                WHERE g.ctid = noted::tid AND g.xmin = pg_current_xact_id()::xid AND g.source_relid = source
-                   AND g.relation = note_capture_gap.relation::regclass::text AND g.reason = note_capture_gap.reason) THEN
+                   AND g.relation = note_capture_gap.relation::regclass::text
+                   AND g.reason = note_capture_gap.reason) THEN
         RETURN;
     END IF;
-    INSERT INTO pgt_capture_gaps AS g (source_relid, relation, reason)
-        VALUES (source, note_capture_gap.relation::regclass::text, note_capture_gap.reason)
+    INSERT INTO pgt_capture_gaps AS g (source_relid, relation, reason, xid, pos)
+        VALUES (source, note_capture_gap.relation::regclass::text, note_capture_gap.reason, (since ->> 'xid')::xid8,
+            (since ->> 'pos')::bigint)
         RETURNING g.ctid INTO place;
     PERFORM set_config(remembered, place::text, true);
 END

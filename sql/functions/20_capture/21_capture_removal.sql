@@ -1,5 +1,18 @@
 -- Removing capture, or what of it nobody reads any more.
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.cut_off_feeds(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = source) THEN
+        PERFORM cut_off(ARRAY(SELECT f.feed_id FROM pgt_feeds AS f WHERE f.source_relid = source),
+            'its changes may have been missed, or it was dropped');
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.cut_off_feeds(regclass) IS
+    'Tells all feeds of a source that its changes may have been missed.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.remove_capture(source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
         SET client_min_messages = warning
@@ -19,10 +32,7 @@ BEGIN
         EXECUTE format('DROP FUNCTION %s CASCADE', capture_function);
     END LOOP;
     DELETE FROM pgt_capture_gaps WHERE source_relid = source;
-    IF EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = source) THEN
-        PERFORM cut_off(ARRAY(SELECT f.feed_id FROM pgt_feeds AS f WHERE f.source_relid = source),
-            'its changes may have been missed, or it was dropped');
-    END IF;
+    PERFORM cut_off_feeds(source);
     DELETE FROM pgt_change_tracking WHERE source_relid = source RETURNING buffer INTO capture_buffer;
     IF FOUND THEN
         -- With the view of its feeds, which may be named by a number of another cluster.

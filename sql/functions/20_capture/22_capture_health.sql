@@ -37,7 +37,7 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_columns_problem(regclass, text, text[]) IS
     'The first captured column that the source no longer has as it was, or NULL.';
 
-CREATE OR REPLACE FUNCTION pgtrickle.capture_problem(source regclass) RETURNS text
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_damage(source regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -54,8 +54,6 @@ BEGIN
     columns := ARRAY(SELECT jsonb_object_keys(tracking.captured_columns));
     stamp := capture_stamp(source, tracking.capture_mode);
     RETURN COALESCE(
-        (SELECT format('%s %s', relation, reason) FROM pgt_capture_gaps WHERE source_relid = source ORDER BY noted_at
-            LIMIT 1),
         'it ' || capture_obstacle(source),
         CASE WHEN tracking.relations <> capture_relations(source)
             THEN 'partitions or children were attached or detached' END,
@@ -72,6 +70,19 @@ BEGIN
                 THEN ', or partitions or children attached again' ELSE '' END END,
         CASE WHEN was_part_of_another(tracking.trigger_stamp, stamp)
             THEN 'it, or a child of it, may have been a part of another table for a while' END);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.capture_damage(regclass) IS
+    'In which way capture of the source is not as it was installed, or NULL.';
+
+CREATE OR REPLACE FUNCTION pgtrickle.capture_problem(source regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN COALESCE(
+        (SELECT format('%s %s', relation, reason) FROM pgt_capture_gaps WHERE source_relid = source ORDER BY noted_at
+            LIMIT 1),
+        capture_damage(source));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.capture_problem(regclass) IS

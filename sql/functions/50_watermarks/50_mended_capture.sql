@@ -1,21 +1,34 @@
 -- Capture that a loader itself damaged, as by a new partition, set right before its watermark is recorded.
 
 -- To look into capture closely takes longer than an advance. So what loaders do to it is looked for: partitions that
--- came or went, triggers switched off for a while, and statements that capture could not follow.
+-- came or went, and triggers switched off for a while. Of statements that capture could not follow, which the next tick
+-- settles, it is known from which cut on changes can be read.
 CREATE OR REPLACE FUNCTION pgtrickle_private.may_be_damaged(source regclass) RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    RETURN EXISTS (SELECT FROM pgt_capture_gaps AS g WHERE g.source_relid = source)
-        OR EXISTS (
-            SELECT FROM pgt_change_tracking AS k WHERE k.source_relid = source AND (
-                k.relations <> capture_relations(source) OR EXISTS (
-                    SELECT FROM pg_trigger AS t
-                    WHERE t.tgrelid = ANY (k.relations) AND t.xmin::text = pg_current_xact_id()::xid::text)));
+    RETURN EXISTS (
+        SELECT FROM pgt_change_tracking AS k WHERE k.source_relid = source AND (
+            k.relations <> capture_relations(source) OR EXISTS (
+                SELECT FROM pg_trigger AS t
+                WHERE t.tgrelid = ANY (k.relations) AND t.xmin::text = pg_current_xact_id()::xid::text)));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.may_be_damaged(regclass) IS
     'Whether it is worth asking what is wrong with capture of a source, whose loader is about to advance it.';
+
+-- Changes before the advance can be read from its cut on, those after it not.
+CREATE OR REPLACE FUNCTION pgtrickle_private.note_gaps_again(source regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF current_setting(format('pgtrickle.gap_%s', source::oid), true) <> '' THEN
+        PERFORM set_config(format('pgtrickle.gap_%s', source::oid), '', true);
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.note_gaps_again(regclass) IS
+    'Has a gap noted again that this transaction noted already, if it leaves one after this.';
 
 -- A tick that repairs it later makes the cut of that very advance unreadable, so that what is held back would stand
 -- still for as long as each load does the same. Only who may lock the table does. It waits for others for less than
@@ -35,7 +48,7 @@ BEGIN
         RETURN;
     END IF;
     BEGIN
-        IF capture_problem(source) IS NOT NULL THEN
+        IF capture_damage(source) IS NOT NULL THEN
             PERFORM repair_capture(source);
         END IF;
     EXCEPTION WHEN OTHERS THEN

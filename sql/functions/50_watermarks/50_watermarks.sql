@@ -236,6 +236,7 @@ BEGIN
     PERFORM check_doubt(source, reached, has_zone);
     PERFORM mend_capture(caller, source);
     PERFORM record_advance(caller, source, reached);
+    PERFORM note_gaps_again(source);
     PERFORM tell_of_advance(source, reached);
 END
 $$;

@@ -47,20 +47,6 @@ COMMENT ON FUNCTION pgtrickle_private.sink_number(name, regclass, text) IS
     'The number of a sink, which is made, for its caller, when it is first named. Refuses a role that may not insert '
     'into the source, or whose sink it is not.';
 
--- PostgreSQL analyzes a table as its owner, and of a range type calls a function that the type's owner may replace. Who
--- loads into a table of his own is nobody whose code may run so.
-CREATE OR REPLACE FUNCTION pgtrickle_private.never_analyze(staging regclass) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-BEGIN
-    EXECUTE (SELECT format('ALTER TABLE %s %s', staging,
-                 string_agg(format('ALTER COLUMN %I SET STATISTICS 0', a.attname), ', ' ORDER BY a.attnum))
-             FROM pg_attribute AS a WHERE a.attrelid = staging AND a.attnum > 0 AND NOT a.attisdropped);
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.never_analyze(regclass) IS
-    'Has no statistics gathered of any column of a staging table, by whomever it is analyzed.';
-
 CREATE OR REPLACE FUNCTION pgtrickle_private.make_sink_staging(caller name, source regclass, sink text, columns text[],
     partition text) RETURNS text
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

@@ -1,4 +1,4 @@
--- Staging tables that a refresh or a sink left behind.
+-- Staging tables: what is never done to those of sinks, and which a refresh or a sink left behind.
 
 -- Executors of a dead refresher, or a task that was given up, may still be writing to one: it is left for the next
 -- time. Whoever stages rows may lock what he stages into, in as many tables as he likes: after ten that are locked the
@@ -66,3 +66,17 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.drop_left_staging() IS
     'Drops the staging tables of all stream tables for which nobody stages rows now, as a task leaves one that was '
     'given up; returns how many.';
+
+-- PostgreSQL analyzes a table as its owner, and of a range type calls a function that the type's owner may replace. Who
+-- loads into a table of his own is nobody whose code may run so.
+CREATE OR REPLACE FUNCTION pgtrickle_private.never_analyze(staging regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    EXECUTE (SELECT format('ALTER TABLE %s %s', staging,
+                 string_agg(format('ALTER COLUMN %I SET STATISTICS 0', a.attname), ', ' ORDER BY a.attnum))
+             FROM pg_attribute AS a WHERE a.attrelid = staging AND a.attnum > 0 AND NOT a.attisdropped);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.never_analyze(regclass) IS
+    'Has no statistics gathered of any column of a staging table, by whomever it is analyzed.';
