@@ -208,3 +208,35 @@ def test_a_load_that_is_rolled_back_leaves_capture_as_it_was(every_db: Database,
     (result,) = client.tick()
     assert result.action == "DIFFERENTIAL"
     assert client.verify("held").matches
+
+
+QUERY = "SELECT day, count(*) AS n FROM s GROUP BY day"
+TRIGGERS = "SELECT array_agg(oid ORDER BY oid) FROM pg_trigger WHERE tgrelid IN ('s'::regclass, 's_rest'::regclass)"
+CHANGED = "CREATE TABLE s20 PARTITION OF s FOR VALUES IN (20); ALTER TABLE s DETACH PARTITION gone3"
+
+
+@on_both_servers
+def test_partitions_that_come_and_go_leave_the_others_alone(every_db: Database, client: pytrickle.Client) -> None:
+    client.create_stream_table("counted", QUERY)
+    client.tick()
+    buffer, triggers = every_db.value(BUFFER), every_db.value(TRIGGERS)
+    every_db.execute(CHANGED)
+    with every_db.connect(autocommit=False) as other:
+        other.execute("INSERT INTO s_rest VALUES (7, 7); SELECT count(*) FROM s")
+        for day in (4, 5):
+            every_db.execute("INSERT INTO s VALUES (20, 20); INSERT INTO s20 VALUES (21, 20); UPDATE s SET id = id + 1")
+            every_db.execute("INSERT INTO gone3 VALUES (99, -3); DELETE FROM gone3 WHERE id = 3")
+            every_db.execute(ADVANCE.format(day))
+            results = {result.stream_table: result.action for result in client.tick()}
+            assert set(results.values()) == {"REINITIALIZE" if day == 4 else "DIFFERENTIAL"}
+            for query, name in (("SELECT id, day FROM s", "held"), (QUERY, "counted")):
+                assert every_db.execute(f"TABLE {name} ORDER BY 1, 2") == every_db.execute(f"{query} ORDER BY 1, 2")
+        other.commit()
+    # What the other wrote, not knowing of the new partition yet, was missed.
+    client.tick()
+    every_db.execute(ADVANCE.format(6))
+    client.tick()
+    assert every_db.execute("TABLE counted ORDER BY 1") == every_db.execute(f"{QUERY} ORDER BY 1")
+    assert (every_db.value(BUFFER), every_db.value(TRIGGERS)) == (buffer, triggers)
+    assert every_db.value("SELECT count(*) FROM pg_trigger WHERE tgrelid = 'gone3'::regclass") == 0
+    assert client.verify("held").matches

@@ -34,14 +34,14 @@ COMMENT ON FUNCTION pgtrickle_private.was_part_of_another(text, text) IS
     'a relation were written, so that nobody can tell.';
 
 -- Rows of the system catalogs carry the transaction that wrote them: what was altered and altered back looks the same
--- but for that. No column that is captured can be rewritten: the hidden view depends on it. A refresh may have read the
+-- but for that. Left to itself, PostgreSQL would look up the partitions for each of them. No column that is captured can be rewritten: the hidden view depends on it. A refresh may have read the
 -- source while a partition was detached.
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_stamp(source regclass, mode text) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT concat_ws(' ', md5(concat_ws(';', string_agg(concat(t.oid, ' ', t.xmin), ',' ORDER BY t.oid), (
         SELECT string_agg(concat(i.inhparent, ' ', i.inhrelid, ' ', i.xmin), ',' ORDER BY i.inhparent, i.inhrelid)
-        FROM pg_inherits AS i, (SELECT capture_relations(source)) AS r(relids)
+        FROM pg_inherits AS i, (SELECT capture_relations(source) OFFSET 0) AS r(relids)
         WHERE i.inhparent = ANY (r.relids) AND i.inhrelid = ANY (r.relids)))),
         CASE WHEN mode = 'statement' THEN column_stamps(source) END)
     FROM capture_triggers(source, mode) AS e JOIN pg_trigger AS t ON t.tgrelid = e.relation

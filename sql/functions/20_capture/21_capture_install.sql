@@ -165,7 +165,17 @@ BEGIN
         PERFORM write_trigger_function(item.function_name, item.body, 'Captures changes of ' || tracking.source_name,
             'SET search_path = pg_catalog, pg_temp');
     END LOOP;
-    FOR item IN SELECT * FROM capture_triggers(source, tracking.capture_mode) ORDER BY cloned LOOP
+    -- Whoever may write to many partitions does not wait for triggers that are there already.
+    FOR item IN
+        SELECT e.* FROM capture_triggers(source, tracking.capture_mode) AS e
+        WHERE NOT EXISTS (
+            SELECT FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
+            WHERE t.tgrelid = e.relation AND t.tgname = e.trigger_name AND t.tgenabled = e.fires
+                AND (t.tgqual IS NOT NULL) = (e.definition LIKE '%WHEN (%') AND t.tgattr = ''
+                AND p.proname = e.function_name
+                AND p.pronamespace = 'pgtrickle_changes'::regnamespace)
+        ORDER BY e.cloned
+    LOOP
         PERFORM write_trigger(item.relation, item.trigger_name, CASE WHEN NOT item.cloned THEN item.definition END,
             item.function_name, item.fires);
     END LOOP;

@@ -129,14 +129,24 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.mark_reinitialize(bigint, text) IS
     'Has the next refresh compute the stream table anew. The first reason given stays.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.reason_of_repair(source regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN format(
+        'changes of %s may have been missed: %s', COALESCE(
+            (SELECT t.source_name FROM pgt_change_tracking AS t WHERE t.source_relid = source), qualified_name(source)),
+            COALESCE(capture_problem(source), 'repair was asked for'));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.reason_of_repair(regclass) IS
+    'Why what reads the source is about to be reinitialized.';
+
 CREATE OR REPLACE FUNCTION pgtrickle.repair_capture(source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    reason CONSTANT text := format(
-        'changes of %s may have been missed: %s', COALESCE(
-            (SELECT t.source_name FROM pgt_change_tracking AS t WHERE t.source_relid = source), qualified_name(source)),
-            COALESCE(capture_problem(source), 'repair was asked for'));
+    reason CONSTANT text := reason_of_repair(source);
     dependency record;
 BEGIN
     IF COALESCE((SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = source), source IS NULL) THEN

@@ -1,4 +1,23 @@
--- Gaps in capture that is as it was installed: nothing is installed anew, and nobody is kept from reading or writing.
+-- Changes that were missed, made good without installing capture anew: so hardly anybody is kept from the source.
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.capture_again_from(source regclass, since jsonb, reason text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    UPDATE pgt_change_tracking AS t SET installed_at = clock_timestamp(), captured_columns = (
+            SELECT COALESCE(jsonb_object_agg(c.key, c.value || since), '{}') FROM jsonb_each(t.captured_columns) AS c)
+        WHERE t.source_relid = source;
+    UPDATE pgt_dependencies AS d SET captured_xid = (since ->> 'xid')::xid8, captured_pos = (since ->> 'pos')::bigint
+        WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED';
+    PERFORM cut_off_feeds(source);
+    PERFORM mark_reinitialize(d.pgt_id, reason) FROM (
+        SELECT d.pgt_id FROM pgt_dependencies AS d
+        WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED' ORDER BY d.pgt_id) AS d;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.capture_again_from(regclass, jsonb, text) IS
+    'Has every stream table that reads the source reinitialized, and only cuts read that cover this transaction and '
+    'the position in it.';
 
 -- Every transaction either noted a gap or is captured in full: so changes can be read from the cuts on that cover the
 -- one that noted the gaps. Where several did, or columns were captured later, from those of this transaction on.
@@ -6,9 +25,8 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.settle_gaps(source regclass) RETURN
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
+    reason CONSTANT text := reason_of_repair(source);
     tracking pgt_change_tracking;
-    reason CONSTANT text := format('changes of %s may have been missed: %s', qualified_name(source),
-        capture_problem(source));
     since jsonb;
 BEGIN
     SELECT * INTO tracking FROM pgt_change_tracking WHERE source_relid = source FOR UPDATE;
@@ -24,31 +42,58 @@ BEGIN
     SELECT jsonb_build_object('xid', n.xids[1]::text, 'pos', n.pos) INTO since FROM noted AS n
     WHERE cardinality(n.xids) = 1 AND n.xids[1] IS NOT NULL AND NOT EXISTS (
         SELECT FROM jsonb_each(tracking.captured_columns) AS c WHERE (c.value ->> 'xid')::xid8 > n.xids[1]);
-    since := COALESCE(since, captured_from());
-    UPDATE pgt_change_tracking AS t SET installed_at = clock_timestamp(), captured_columns = (
-            SELECT COALESCE(jsonb_object_agg(c.key, c.value || since), '{}') FROM jsonb_each(t.captured_columns) AS c)
-        WHERE t.source_relid = source;
-    UPDATE pgt_dependencies AS d SET captured_xid = (since ->> 'xid')::xid8, captured_pos = (since ->> 'pos')::bigint
-        WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED';
-    PERFORM cut_off_feeds(source);
-    PERFORM mark_reinitialize(d.pgt_id, reason) FROM (
-        SELECT d.pgt_id FROM pgt_dependencies AS d
-        WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED' ORDER BY d.pgt_id) AS d;
+    PERFORM capture_again_from(source, COALESCE(since, captured_from()), reason);
     RETURN true;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.settle_gaps(regclass) IS
-    'Has every stream table that reads the source reinitialized, and no cut read any more from which changes were '
-    'missed. False, and nothing done, where capture is not as it was installed.';
+    'Makes good that gaps were noted. False, and nothing done, where capture is not as it was installed.';
+
+-- Only the triggers of partitions that came or went are written or dropped, which waits for whoever writes to these.
+-- Of rows that came to such a partition through the table, a gap is noted as long as its triggers do not know it.
+CREATE OR REPLACE FUNCTION pgtrickle_private.follow_partitions(source regclass) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    reason CONSTANT text := reason_of_repair(source);
+    parts CONSTANT oid[] := capture_relations(source);
+    tracking pgt_change_tracking;
+    stray record;
+BEGIN
+    SELECT * INTO tracking FROM pgt_change_tracking WHERE source_relid = source FOR UPDATE;
+    IF NOT FOUND OR tracking.relations = parts
+        OR (SELECT c.relkind FROM pg_class AS c WHERE c.oid = source) IS DISTINCT FROM 'p'
+        OR capture_obstacle(source) IS NOT NULL OR tracking.capture_mode <> capture_mode(source)
+        OR capture_columns_problem(source, tracking.buffer,
+            ARRAY(SELECT jsonb_object_keys(tracking.captured_columns))) IS NOT NULL THEN
+        RETURN false;
+    END IF;
+    FOR stray IN
+        SELECT t.tgname, t.tgrelid::regclass AS relation FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
+        WHERE p.pronamespace = 'pgtrickle_changes'::regnamespace AND p.proname IN (
+                SELECT DISTINCT e.function_name FROM capture_triggers(source, tracking.capture_mode) AS e)
+            AND t.tgparentid = 0 AND t.tgrelid <> ALL (parts)
+    LOOP
+        EXECUTE format('DROP TRIGGER %I ON %s', stray.tgname, stray.relation);
+    END LOOP;
+    PERFORM write_capture(source);
+    DELETE FROM pgt_capture_gaps WHERE source_relid = source;
+    PERFORM capture_again_from(source, captured_from(), reason);
+    RETURN true;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.follow_partitions(regclass) IS
+    'Has partitions captured that were attached, and no longer those that were detached. False, and nothing done, where '
+    'something else is wrong with capture of the source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.make_good(source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    IF NOT settle_gaps(source) THEN
+    IF NOT settle_gaps(source) AND NOT follow_partitions(source) THEN
         PERFORM repair_capture(source);
     END IF;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.make_good(regclass) IS
-    'Settles gaps in capture of a source, or repairs capture where that is not as it was installed.';
+    'Makes good that changes of a source were missed, by the least that will do.';

@@ -49,7 +49,7 @@ BEGIN
     END IF;
     BEGIN
         IF capture_damage(source) IS NOT NULL THEN
-            PERFORM repair_capture(source);
+            PERFORM make_good(source);
         END IF;
     EXCEPTION WHEN OTHERS THEN
         RAISE LOG 'capture of % was left to the next tick: %', source, SQLERRM;
