@@ -71,8 +71,39 @@ COMMENT ON FUNCTION pgtrickle.adopt_cluster() IS
     'Watermarks stay, but hold_back needs each source to advance once more. Returns the number of stream tables '
     'adopted, 0 where nothing was to do.';
 
+-- Many a function is written where no trigger calls it: which ones do goes by how a source is captured, whether it is
+-- partitioned, and whether rows that are too late are kept out. A subscribed table is none any more after a restore. Of
+-- a source that was dropped the functions stay for a while, without triggers.
+CREATE OR REPLACE FUNCTION pgtrickle_private.called_functions() RETURNS TABLE (one_of text[])
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+        SET standard_conforming_strings = on
+AS $$
+    WITH tracked AS (
+        SELECT k.capture_mode, c.relkind, c.oid IS NOT NULL AS is_there, substring(k.buffer FROM '\d+$') AS number
+        FROM pgt_change_tracking AS k LEFT JOIN pg_class AS c ON c.oid = k.source_relid)
+    SELECT ARRAY[e.prefix || t.number]
+    FROM tracked AS t CROSS JOIN LATERAL (VALUES
+        ('capture_row_', true),
+        ('capture_', t.capture_mode = 'statement'),
+        ('capture_moved_', t.capture_mode = 'statement' AND t.relkind = 'p'),
+        ('capture_truncate_', t.relkind <> 'p')) AS e(prefix, is_called)
+    WHERE t.is_there AND e.is_called
+    -- Where sources are missing, nothing says any more which there were.
+    UNION ALL SELECT ARRAY[p.proname::text] FROM pg_proc AS p
+    WHERE p.pronamespace = 'pgtrickle_changes'::regnamespace AND p.proname ~ '^capture_row_\d+$'
+        AND NOT EXISTS (SELECT FROM tracked AS t WHERE p.proname = 'capture_row_' || t.number)
+    UNION ALL SELECT e.functions
+    FROM pgt_event_times AS d JOIN pg_class AS c ON c.oid = d.source_relid CROSS JOIN LATERAL (VALUES
+        (ARRAY[format('late_%s', d.event_time_id), format('late_row_%s', d.event_time_id)], true),
+        (ARRAY[format('too_late_%s', d.event_time_id)], d.too_late IS NOT NULL)) AS e(functions, is_called)
+    WHERE e.is_called
+$$;
+COMMENT ON FUNCTION pgtrickle_private.called_functions() IS
+    'Names of trigger functions: one of each row has a trigger wherever capture and event times are installed whole.';
+
 -- Sources are captured anew, which pg_restore must not meet halfway. It writes keys and triggers last, in any order
--- where it works in parallel. Not every role may see what other sessions do.
+-- where it works in parallel; otherwise triggers in the order of their names. Not every role may see what other
+-- sessions do.
 CREATE OR REPLACE FUNCTION pgtrickle_private.not_restored_yet() RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -82,10 +113,11 @@ AS $$
              AND c.relname NOT IN ('pgt_leader', 'pgt_refresh_secret', 'pgt_capture_gaps')
              AND NOT EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisprimary)
          ORDER BY c.relname LIMIT 1),
-        (SELECT format('it lacks the triggers that call %s', p.oid::regprocedure) FROM pg_proc AS p
-         WHERE p.pronamespace = 'pgtrickle_changes'::regnamespace AND p.prorettype = 'trigger'::regtype
-             AND NOT EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgfoid = p.oid)
-         ORDER BY p.proname LIMIT 1),
+        (SELECT format('it lacks the triggers that call %s', min(p.oid::regprocedure::text))
+         FROM called_functions() AS f JOIN pg_proc AS p ON p.proname = ANY (f.one_of)
+             AND p.pronamespace = 'pgtrickle_changes'::regnamespace
+         GROUP BY f.one_of HAVING NOT bool_or(EXISTS (SELECT FROM pg_trigger AS t WHERE t.tgfoid = p.oid))
+         ORDER BY f.one_of LIMIT 1),
         (SELECT format('pg_restore is at work in process %s', min(a.pid)) FROM pg_stat_activity AS a
          WHERE a.application_name = 'pg_restore' AND a.datname = current_database() HAVING count(*) > 0))
 $$;
