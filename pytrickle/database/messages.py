@@ -53,6 +53,22 @@ USER_REQUEST = frozenset(
         "由于用户请求而正在取消查询",
     }
 )
+SNAPSHOT_GONE = frozenset(
+    {
+        "could not import the requested snapshot",
+        "konnte den angeforderten Snapshot nicht importieren",
+        "no se pudo importar el snapshot solicitado",
+        "n'a pas pu importer le snapshot demandé",
+        "non è stato possibile importare lo snapshot richiesto",
+        "要求したスナップショットをインポートできませんでした",
+        "მოთხოვნილი სწრაფი ასლის შემოტანა შეუძლებელია",
+        "요청한 스냅샷 가지오기 실패",
+        "не удалось импортировать запрошенный снимок",
+        "kunde inte importera efterfrågat snapshot",
+        "не вдалося імпортувати запитаний знімок",
+        "无法导入请求的快照",
+    }
+)
 ERROR = frozenset(
     {
         "ERROR",

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.errors import PySparkException
 
+import pytrickle
 from pytrickle.compute.spark.jdbc import PinnedReader
-from pytrickle.compute.spark.run import translated
+from pytrickle.compute.spark.run import SparkEngine, translated
 from pytrickle.database import exported_snapshot, jdbc_target
+from pytrickle.database.messages import SNAPSHOT_GONE
 from pytrickle.errors import Canceled, ConnectionLost, EvaluationFailed, SparkFailed
 from tests.conftest import Database
+from tests.repeats import on_both_servers
 from tests.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -85,3 +89,47 @@ def test_an_interrupt_is_none_of_sparks_errors() -> None:
             raise KeyboardInterrupt
         except KeyboardInterrupt:
             raise PySparkException("[SPARK_JOB_CANCELLED] Job 1 cancelled") from None
+
+
+@on_both_servers
+def test_a_snapshot_that_is_gone_is_a_lost_connection(every_db: Database, spark: SparkSession) -> None:
+    """As where the session that exported it was ended, or the server failed over."""
+    with exported_snapshot(every_db.dsn) as snapshot:
+        name = snapshot.name
+    with pytest.raises(ConnectionLost, match="session that holds the snapshot") as failed, translated(name):
+        PinnedReader(spark, jdbc_target(every_db.connect()), name, ()).read("SELECT 1 AS one").toArrow()
+    assert failed.value.retryable and failed.value.hint
+
+
+def test_a_snapshot_whose_transaction_ends_meanwhile_is_a_lost_connection() -> None:
+    for said in SNAPSHOT_GONE:
+        with pytest.raises(ConnectionLost), translated():
+            raise PySparkException(f"o.PSQLException: ERROR: {said}\n  Detail: The source process ended.")
+
+
+HOLDERS = "pid <> pg_backend_pid() AND datname = current_database() AND state = 'idle in transaction' AND backend_xmin "
+
+
+def test_after_a_lost_snapshot_the_changes_are_taken_in_as_if_nothing_had_been(
+    db: Database, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.execute("CREATE TABLE sales (id int, amount int); INSERT INTO sales SELECT n, n FROM generate_series(1, 9) AS n")
+    with pytrickle.connect(db.dsn, spark=spark, direct_delta_rows=0) as client:
+        client.create_stream_table("totals", "SELECT id % 2 AS odd, sum(amount) AS s FROM sales GROUP BY 1")
+        client.tick()
+        db.execute("INSERT INTO sales VALUES (10, 10)")
+        compute = SparkEngine.compute
+
+        def lose(*arguments: Any) -> Any:
+            db.execute(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE {HOLDERS} IS NOT NULL")
+            return compute(*arguments)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(SparkEngine, "compute", lose)
+            with suppress(ConnectionLost):
+                (lost,) = client.tick()
+                assert "A session" in str(lost.error) or "session that holds the snapshot" in str(lost.error)
+        db.execute("UPDATE pgtrickle.pgt_stream_tables SET retry_at = NULL")
+        (result,) = client.tick()
+        assert (result.action, result.error) == ("DIFFERENTIAL", None)
+        assert client.verify("totals").matches

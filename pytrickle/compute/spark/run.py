@@ -18,7 +18,7 @@ from pytrickle.compute.spark.sentence import sentence_of
 from pytrickle.compute.spark.session import for_few_rows, has_stopped
 from pytrickle.compute.staged import Staged
 from pytrickle.database import JdbcTarget, stopped_by_limit
-from pytrickle.database.messages import ERROR, USER_REQUEST
+from pytrickle.database.messages import ERROR, SNAPSHOT_GONE, USER_REQUEST
 from pytrickle.errors import (
     Canceled,
     ConfigError,
@@ -75,7 +75,7 @@ class SparkEngine:
         database's own sentence where the database refused.
         """
         reader = PinnedReader(self.spark, self.target, snapshot, settings)
-        with _unless_stopped(self.spark), translated():
+        with _unless_stopped(self.spark), translated(snapshot):
             keyed = _collect(_read(reader, plan.keyed)) if plan.keyed else None
             return Staged(self._rows(reader, plan, staging), keyed)
 
@@ -140,14 +140,17 @@ def _unless_stopped(session: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Turn Spark's errors into SparkFailed, SparkLost, or JdbcDriverMissing where the session lacks the driver."""
+def translated(snapshot: str = "") -> Iterator[None]:
+    """Turn Spark's errors into SparkFailed, SparkLost, or JdbcDriverMissing where the session lacks the driver.
+
+    What Spark could not read because the exported snapshot of this name was gone is a ConnectionLost.
+    """
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
         if _is_interrupted(error):
             raise KeyboardInterrupt from error
-        raise _lost(error) or _failed(error) from error
+        raise _lost(error) or _failed(error, snapshot) from error
 
 
 def _is_interrupted(error: BaseException | None) -> bool:
@@ -166,7 +169,7 @@ def _lost(error: Exception) -> SparkLost | None:
     return SparkLost(f"The Spark session was lost{f': its Java ended {ended}' if ended else ''}.")
 
 
-def _failed(error: Exception) -> PytrickleError:
+def _failed(error: Exception, snapshot: str) -> PytrickleError:
     message = _message(error)
     if "org.postgresql.Driver" in message and ("ClassNotFound" in message or "No suitable driver" in message):
         return JdbcDriverMissing("The Spark session has no JDBC driver for PostgreSQL.", SESSION_HINT)
@@ -177,6 +180,9 @@ def _failed(error: Exception) -> PytrickleError:
     sentence = sentence_of(message)
     if known := stopped_by_limit(sentence) or cannot_connect(message, sentence) or _ended(message, sentence):
         return known
+    # Servers name a snapshot that they do not find, in whatever language.
+    if sentence in SNAPSHOT_GONE or (snapshot and snapshot in sentence):
+        return ConnectionLost("The session that holds the snapshot of this refresh ended.", ENDED_HINT)
     # An end of the session is FATAL, and a canceled query says so: neither is about the query.
     said = (f"PSQLException: {severity}: {sentence}" for severity in ERROR)
     refused = any(each in message for each in said) and not sentence.startswith("canceling ")
