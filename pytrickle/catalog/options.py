@@ -16,13 +16,14 @@ from pytrickle.errors import InvalidArgument
 class Option:
     """What is said of an option where it is declared: its help on the command line, and which values it takes.
 
-    Those are `choices`, numbers from `least` on, or with `interval` lengths of time. In the help `metavar` stands for a
-    value. `at_creation` says that it cannot be altered.
+    Those are `choices`, numbers from `least` to `most`, or with `interval` lengths of time. In the help `metavar`
+    stands for a value. `at_creation` says that it cannot be altered.
     """
 
     help: str
     choices: tuple[str, ...] = ()
     least: int | None = None
+    most: int | None = None
     interval: bool = False
     metavar: str | None = None
     at_creation: bool = False
@@ -88,7 +89,9 @@ class Options(TypedDict, total=False):
     ]
     fuse_ceiling: Annotated[int, Option("Hold a delta of more rows than this for a decision.", least=1)]
     allow_circular: Annotated[bool, Option("Whether it may read itself, also through others.")]
-    max_fixpoint_iterations: Annotated[int, Option("Fail after so many rounds without a fixed point.", least=1)]
+    max_fixpoint_iterations: Annotated[
+        int, Option("Fail after so many rounds without a fixed point.", least=1, most=2**31 - 1)
+    ]
     watermark_retention: Annotated[
         timedelta | str, Option("Keep what is needed to read as of watermarks this old.", interval=True)
     ]

@@ -6,16 +6,18 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import Parameter
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar, get_args
 
 import typer
 
 from pytrickle.cli.documents import show_json
 from pytrickle.cli.remedies import on_the_command_line
+from pytrickle.cli.values import BIGINT, up_to
 from pytrickle.config import EngineName
 from pytrickle.errors import NotYet, PytrickleError
 
@@ -156,9 +158,20 @@ def _describe(run: Any, function: Callable[..., None], takes: Sequence[Parameter
         Parameter("dsn", Parameter.KEYWORD_ONLY, annotation=Dsn, default=None),
         Parameter("as_json", Parameter.KEYWORD_ONLY, annotation=Json, default=False),
     ]
-    parameters = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own] + common
+    parameters = [_in_range(parameter).replace(kind=Parameter.KEYWORD_ONLY) for parameter in own] + common
     run.__signature__ = inspect.Signature(parameters)
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+
+
+def _in_range(parameter: Parameter) -> Parameter:
+    """Have a parameter of whole numbers refuse what no bigint holds, unless it has a check of its own."""
+    kind, *said = get_args(parameter.annotation) or (None,)
+    parts = {kind, *get_args(kind), *(one for part in get_args(kind) for one in get_args(part))}
+    if int not in parts or any(each.callback for each in said):
+        return parameter
+    described = copy(said[0])
+    described.callback = up_to(BIGINT)
+    return parameter.replace(annotation=Annotated[kind, described])
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from pytrickle.catalog.options import DECLARED, Option, Options
-from pytrickle.cli.values import duration
+from pytrickle.cli.values import duration, up_to
 
 # As a variable: a type checker wants to see the names of an enumeration.
 _enumeration: Any = StrEnum
@@ -51,4 +51,6 @@ def _annotation(name: str, hint: object, option: Option) -> Any:
         settings["parser"] = duration
     if option.least is not None:
         settings["min"] = option.least
+    if option.most is not None:
+        settings["callback"] = up_to(option.most)
     return Annotated[kind | None, typer.Option(spelled, **settings)]

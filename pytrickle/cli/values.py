@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 else:
     # The name stands in the help of commands.
     Watermark = type("moment or batch", (), {})
+
+# The largest numbers that PostgreSQL's types of these names hold.
+INTEGER, BIGINT = 2**31 - 1, 2**63 - 1
 
 _UNITS = {
     "ms": timedelta(milliseconds=1),
@@ -46,21 +49,23 @@ _CLOCK = re.compile(r"([0-9]+):([0-5][0-9])(?::([0-5][0-9](?:\.[0-9]+)?))?")
 
 
 def duration(text: str) -> timedelta:
-    """Read a duration: ``30 seconds``, ``5m``, ``1h 30m``, ``00:05:00`` or ``0``; a leading minus negates it.
+    """Read a duration: ``30 seconds``, ``5m``, ``1h 30m``, ``00:05:00`` or ``0``.
 
-    Raises typer.BadParameter, a usage error, for anything else.
+    Raises typer.BadParameter, a usage error, for anything else, and for one below zero.
 
     >>> duration("1h 30m")
     datetime.timedelta(seconds=5400)
     """
-    positive = text.strip().lower().removeprefix("-").strip()
+    below_zero = text.strip().startswith("-")
     try:
-        length = _length(positive)
+        length = _length(text.strip().lower().removeprefix("-").strip())
     except OverflowError:
         length = None
     if length is None:
         raise typer.BadParameter(f"{text!r} is not a duration; write it like '30 seconds', '5m' or '1h 30m'.")
-    return -length if text.strip().startswith("-") else length
+    if below_zero and length:
+        raise typer.BadParameter(f"{text!r} is below zero; write a duration like '30 seconds', '5m' or '1h 30m'.")
+    return length
 
 
 def _length(text: str) -> timedelta | None:
@@ -102,7 +107,28 @@ def watermark(text: str) -> datetime | int:
     >>> watermark("42"), watermark("2026-01-01T12:00Z").isoformat()
     (42, '2026-01-01T12:00:00+00:00')
     """
-    return int(text) if _WHOLE.fullmatch(text.strip()) else instant(text)
+    return up_to(BIGINT)(int(text)) if _WHOLE.fullmatch(text.strip()) else instant(text)
+
+
+def up_to(largest: int) -> Callable[[Any], Any]:
+    """Return a check of the whole numbers of an option, one or several, that the database takes up to `largest`.
+
+    >>> up_to(BIGINT)(42), up_to(BIGINT)([1, 2]), up_to(BIGINT)(None)
+    (42, [1, 2], None)
+    """
+
+    def check(value: Any) -> Any:
+        for number in value if isinstance(value, list | tuple) else [value]:
+            if number is not None and abs(number) > largest:
+                raise typer.BadParameter(f"{number} is out of range; numbers go up to {largest}.")
+        return value
+
+    return check
+
+
+def limit(shown: str) -> Any:
+    """Return the option that says how many rows are shown, which the functions of the database take as an integer."""
+    return typer.Option("--limit", "-n", min=1, callback=up_to(INTEGER), help=f"How many {shown} to show.")
 
 
 def address(text: str) -> tuple[str, int]:

@@ -27,7 +27,7 @@ from pytrickle.cli import values
         ("00:10:00", timedelta(minutes=10)),
         ("100:00", timedelta(hours=100)),
         ("00:00:00.5", timedelta(milliseconds=500)),
-        ("-5m", timedelta(minutes=-5)),
+        ("-0", timedelta(0)),
     ],
 )
 def test_durations_are_read_as_people_write_them(text: str, expected: timedelta) -> None:
@@ -41,6 +41,18 @@ def test_durations_are_read_as_people_write_them(text: str, expected: timedelta)
 def test_what_is_no_duration_is_a_usage_error(text: str) -> None:
     with pytest.raises(typer.BadParameter, match="is not a duration"):
         values.duration(text)
+
+
+@pytest.mark.parametrize("text", ["-1s", "-1h 30m", " -00:00:01"])
+def test_no_duration_is_below_zero(text: str) -> None:
+    with pytest.raises(typer.BadParameter, match="is below zero"):
+        values.duration(text)
+
+
+def test_the_number_of_a_batch_is_one_that_the_database_knows() -> None:
+    assert values.watermark(str(values.BIGINT)) == values.BIGINT
+    with pytest.raises(typer.BadParameter, match="numbers go up to 9223372036854775807"):
+        values.watermark(str(values.BIGINT + 1))
 
 
 @given(st.timedeltas(min_value=timedelta(0), max_value=timedelta(days=10**6)))

@@ -73,7 +73,7 @@ def late_rows(
     status: Annotated[
         LateStatus | None, typer.Option("--status", case_sensitive=False, help="Only rows in this status.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many rows to show.")] = 20,
+    limit: Annotated[int, values.limit("rows")] = 20,
 ) -> None:
     """Show the late ledger. Rows that came below the watermark in force, newest first."""
     with invocation.client() as client:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from pytrickle.cli import values
 from pytrickle.cli.activity import activity
 from pytrickle.cli.command import Engine, Invocation, command, fail_if_any_failed
 from pytrickle.cli.show import render
@@ -45,7 +46,7 @@ def tick(invocation: Invocation, engine: Engine = None) -> None:
 def history(
     invocation: Invocation,
     name: Annotated[str | None, typer.Argument(help="Stream table; all without a name.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many refreshes to show.")] = 20,
+    limit: Annotated[int, values.limit("refreshes")] = 20,
 ) -> None:
     """Show the latest refreshes. What was done, how many rows changed, how long it took, and why; newest first."""
     with invocation.client() as client:

@@ -97,7 +97,7 @@ def gates(invocation: Invocation) -> None:
 @command(app, "alerts", example="pytrickle alerts --limit 5")
 def alerts(
     invocation: Invocation,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many incidents to show.")] = 20,
+    limit: Annotated[int, values.limit("incidents")] = 20,
 ) -> None:
     """Show incidents. The open ones, then those that ended, newest first."""
     with invocation.client() as client:

@@ -81,7 +81,7 @@ def list_watermarks(invocation: Invocation) -> None:
 def history(
     invocation: Invocation,
     source: Source,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many advances to show.")] = 20,
+    limit: Annotated[int, values.limit("advances")] = 20,
 ) -> None:
     """Show the latest advances of a source. Newest first."""
     with invocation.client() as client:
