@@ -1,4 +1,4 @@
-"""Restored databases of which some trigger functions are called by no trigger: they are taken over all the same."""
+"""Capture after a restore: no trigger is waited for that there never was, and nothing of the old numbers is left."""
 
 import subprocess
 from pathlib import Path
@@ -72,3 +72,27 @@ def test_the_limit_on_late_rows_is_waited_for(db: Database, empty_db: Database, 
         actions(empty_db)
     restore(dump, empty_db, "-L", tmp_path / "limit")
     assert actions(empty_db) == ["FULL"]
+
+
+OF_NUMBER = """
+SELECT tgname::text FROM pg_trigger WHERE strpos(tgname, %s) > 0 UNION ALL
+SELECT proname::text FROM pg_proc WHERE pronamespace = 'pgtrickle_changes'::regnamespace
+    AND strpos(proname, %s) > 0
+"""
+
+
+def test_nothing_of_a_partitioned_source_keeps_its_old_number(db: Database, empty_db: Database, tmp_path: Path) -> None:
+    for statement in (PARTITIONED, PARTITION, READ.format("orders"), "CREATE TABLE loaded (id int)"):
+        db.execute(statement)
+    number = db.value("SELECT format('_%s', 'orders'::regclass::oid)")
+    assert ("capture_moved" + number,) in db.execute(OF_NUMBER, number, number)
+    # Whoever restores into a database with other tables gives the source another number.
+    empty_db.execute("CREATE TABLE other (id int)")
+    restore(dumped(db, tmp_path / "dump"), empty_db)
+    assert empty_db.value("SELECT format('_%s', 'orders'::regclass::oid)") != number
+    assert actions(empty_db) == ["FULL"]
+    assert not empty_db.execute(OF_NUMBER, number, number)
+    empty_db.execute("SELECT pgtrickle.drop_stream_table('copied')")
+    empty_db.execute("SELECT pgtrickle.advance_watermark('loaded', '2026-01-01Z')")
+    assert actions(empty_db) == []
+    assert empty_db.value("SELECT count(*) FROM pgtrickle.watermark_history('loaded')") == 1
