@@ -141,3 +141,25 @@ def test_only_the_buffers_that_may_hold_something_are_cleaned(
 
 def _relid(shop: Shop, name: str) -> int:
     return int(shop.db.value("SELECT %s::regclass::oid::bigint", name))
+
+
+FAILING = """
+CREATE OR REPLACE FUNCTION pgtrickle.trim_history(retention interval) RETURNS bigint LANGUAGE plpgsql AS
+    $$BEGIN RAISE EXCEPTION 'out of shared memory' USING ERRCODE = '53200'; END$$
+"""
+
+
+def test_a_tick_that_cannot_trim_the_histories_keeps_its_results(
+    local_shop: Shop, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local_shop.pt.create_stream_table("copied", ORDERS)
+    local_shop.db.execute(FAILING)
+    assert local_shop.tick()["copied"].action == "FULL"
+    local_shop.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    assert local_shop.tick()["copied"].action == "DIFFERENTIAL"
+    said = [(record.levelname, record.getMessage()) for record in caplog.records if record.name == tick.__name__]
+    told = ("ERROR", "The histories could not be trimmed: out of shared memory")
+    assert said == [told], "it is tried again an hour later only"
+    monkeypatch.setattr(tick, "TRIM_EVERY", timedelta(0))
+    local_shop.tick()
+    assert [record.getMessage() for record in caplog.records if record.name == tick.__name__] == [told[1]] * 2

@@ -45,6 +45,35 @@ def test_locks_on_many_staging_tables_hold_the_trimming_no_longer_than_a_few_do(
     assert home.db.value(left) == 1, "what nobody holds is dropped, and what a sink uses is not"
 
 
+KEEP_ONE = """
+CREATE FUNCTION keep_one() RETURNS event_trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_event_trigger_dropped_objects() AS d WHERE d.object_identity = '{}') THEN
+        RAISE EXCEPTION 'out of shared memory' USING ERRCODE = '53200';
+    END IF;
+END $$;
+CREATE EVENT TRIGGER keep_one ON sql_drop EXECUTE FUNCTION keep_one()
+"""
+
+
+def test_a_staging_table_that_cannot_be_dropped_keeps_no_other_and_no_history(home: House) -> None:
+    """Such as one on which more depends than can be locked at once."""
+    mallory = home.session("mallory")
+    mallory.execute("CREATE TABLE mallory.mine (id integer)")
+    for name in ("held", "left_1", "left_2"):
+        ask(mallory, "SELECT pgtrickle.create_sink_staging('mallory.mine', %s, ARRAY['id'])", name)
+    mallory.execute("DROP TABLE mallory.mine")
+    tables = "SELECT relname FROM pg_class WHERE relname LIKE 'sink\\_%' AND relkind = 'r' ORDER BY oid"
+    ((held,), *others) = home.db.execute(tables)
+    assert len(others) == 2
+    home.db.execute(KEEP_ONE.format(f"pgtrickle_sinks.{held}"))
+    ask(home.etl, "SELECT pgtrickle.trim_history('1 day')")
+    assert home.db.execute(tables) == [(held,)]
+    home.db.execute("DROP EVENT TRIGGER keep_one")
+    ask(home.etl, "SELECT pgtrickle.trim_history('1 day')")
+    assert home.db.execute(tables) == []
+
+
 def test_a_right_to_speak_that_is_taken_back_in_an_open_transaction_does_not_hold_the_trimming(home: House) -> None:
     mallory = home.session("mallory")
     for name in ("mine", "yours"):
