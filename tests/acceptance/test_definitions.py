@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import pytrickle
+from pytrickle.definitions.apply import ALONE
 from pytrickle.errors import CatalogError, InvalidArgument, NotDifferentiable, PytrickleError
 from tests.acceptance.projects import LARGE, LEFT, SETTINGS, TOTALS, project, pt, shop, told, write
 from tests.commands import commands
@@ -125,6 +126,24 @@ def test_only_what_the_project_owns_is_dropped(shop: Database, pt: pytrickle.Cli
     pt.drop_stream_table("reader")
     pt.apply(project)
     assert [table.stream_table for table in pt.stream_tables()] == ["public.by_hand"]
+
+
+def test_of_two_who_apply_the_second_one_finds_what_the_first_one_did(
+    shop: Database, pt: pytrickle.Client, project: Path
+) -> None:
+    with (
+        shop.connect(autocommit=False) as writer,
+        pytrickle.connect(shop.dsn, engine="postgres") as other,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        writer.execute("UPDATE orders SET amount = amount")
+        first = threads.submit(pt.apply, project)
+        wait_until_blocked(shop, "create_from", lambda: not first.done())
+        second = threads.submit(other.apply, project)
+        wait_until_blocked(shop, ALONE, lambda: not second.done())
+        assert shop.value("SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND NOT granted") == 2
+        writer.rollback()
+        assert first.result().changes and not second.result().changes
 
 
 def test_a_project_takes_over_what_nobody_owns_and_nothing_of_another_project(
