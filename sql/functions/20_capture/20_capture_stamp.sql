@@ -34,8 +34,8 @@ COMMENT ON FUNCTION pgtrickle_private.was_part_of_another(text, text) IS
     'a relation were written, so that nobody can tell.';
 
 -- Rows of the system catalogs carry the transaction that wrote them: what was altered and altered back looks the same
--- but for that. Left to itself, PostgreSQL would look up the partitions for each of them. No column that is captured can be rewritten: the hidden view depends on it. A refresh may have read the
--- source while a partition was detached.
+-- but for that. No column that is captured can be rewritten: the hidden view depends on it. A refresh may have read the
+-- source while a partition was detached. Left to itself, PostgreSQL would look up all partitions for each of them.
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_stamp(source regclass, mode text) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

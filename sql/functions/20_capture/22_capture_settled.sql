@@ -83,8 +83,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.follow_partitions(regclass) IS
-    'Has partitions captured that were attached, and no longer those that were detached. False, and nothing done, where '
-    'something else is wrong with capture of the source.';
+    'Has partitions captured that were attached, and no longer those that were detached. False, and nothing done, '
+    'where something else is wrong with capture of the source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.make_good(source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
