@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
-from multiprocessing.synchronize import Event
 
 import psycopg
 
@@ -76,11 +76,11 @@ def load_order_lines(connection: psycopg.Connection, shop: Shop, after: datetime
         cursor.execute("SELECT pgtrickle.advance_watermark('pytrickle_demo.order_lines', %s)", [through])
 
 
-def run_loader(dsn: str, load: Load, shop: Shop, pace: Pace, stop: Event) -> None:
-    """Load at the given pace until `stop` is set; this is the whole life of a loader process."""
+def run_loader(dsn: str, load: Load, shop: Shop, pace: Pace, going_on: Connection) -> None:
+    """Load at the given pace until the other end of `going_on` is closed, which is the whole life of a loader."""
     with connect(dsn, role=f"demo/{load.__name__}") as connection:
         for number in count(1):
-            if stop.wait(max(0.0, (shop.opened_at + pace.landed(number) - datetime.now(UTC)).total_seconds())):
+            if going_on.poll(max(0.0, (shop.opened_at + pace.landed(number) - datetime.now(UTC)).total_seconds())):
                 return
             load(connection, shop, shop.opened_at + pace.fetched(number - 1), shop.opened_at + pace.fetched(number))
 
@@ -92,9 +92,10 @@ def running_loaders(dsn: str, shop: Shop) -> Iterator[Callable[[], None]]:
     Yields a function that raises PytrickleError when one of them has died.
     """
     spawn = get_context("spawn")
-    stop = spawn.Event()
+    # The end of a pipe is seen also where a signal has killed some of those who wait for it, or us.
+    going_on, ours = spawn.Pipe(duplex=False)
     loaders: tuple[BaseProcess, ...] = tuple(
-        spawn.Process(target=run_loader, args=(dsn, load, shop, pace, stop), daemon=True)
+        spawn.Process(target=run_loader, args=(dsn, load, shop, pace, going_on), daemon=True)
         for load, pace in ((load_orders, ORDERS_PACE), (load_order_lines, ORDER_LINES_PACE))
     )
 
@@ -108,7 +109,7 @@ def running_loaders(dsn: str, shop: Shop) -> Iterator[Callable[[], None]]:
     try:
         yield check
     finally:
-        stop.set()
+        ours.close()
         for loader in loaders:
             loader.join(timeout=10)
             if loader.is_alive():
@@ -117,7 +118,7 @@ def running_loaders(dsn: str, shop: Shop) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def _ctrl_c_kept_back() -> Iterator[None]:
-    """Start processes that Ctrl-C never reaches, not even while they load: it is ours, and we set `stop`.
+    """Start processes that Ctrl-C never reaches, not even while they load: it is ours, and we tell them.
 
     They inherit what is blocked here. What comes meanwhile reaches us at the end of the block.
     """

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from multiprocessing import active_children
 from pathlib import Path
+from threading import Event, Thread
 from time import monotonic, sleep
 
 import psycopg
@@ -80,3 +81,23 @@ def test_a_loader_that_died_is_noticed(db: Database, capfd: pytest.CaptureFixtur
             check()
             sleep(0.05)
     assert "UndefinedTable" in capfd.readouterr().err
+
+
+def test_nobody_waits_for_a_loader_that_was_killed_waiting(
+    db: Database, connection: psycopg.Connection
+) -> None:
+    """As a signal does that reaches the whole group of processes."""
+    ended = Event()
+
+    def run() -> None:
+        with running_loaders(db.dsn, Shop(datetime.now(UTC) - timedelta(seconds=10))):
+            patience = monotonic() + 30
+            while len(db.connect().execute(WATERMARKS).fetchall()) < 2 and monotonic() < patience:
+                sleep(0.05)
+            for loader in active_children():
+                loader.kill()
+                loader.join()
+        ended.set()
+
+    Thread(target=run, daemon=True).start()
+    assert ended.wait(60)
