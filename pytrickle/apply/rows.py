@@ -9,7 +9,7 @@ from pytrickle.apply.closed_windows import Closing, close_windows, withhold, wit
 from pytrickle.apply.few_rows import apply_few, few_rows
 from pytrickle.apply.sorted_indexes import create_sorted
 from pytrickle.apply.staged_rows import load_rows
-from pytrickle.apply.statements import create_kept, create_like, drop, index_lookups, run
+from pytrickle.apply.statements import create_input, create_kept, create_like, drop, index_lookups, run
 from pytrickle.compute.staged import Staged
 from pytrickle.database import filled, trusted
 from pytrickle.errors import StreamTableDrifted
@@ -129,7 +129,7 @@ def _load_increments(connection: psycopg.Connection, stage: Stage, state: StateP
         create_kept(connection, state.table, state.new.layout)
     _stage_like_state(connection, state, INCREMENTS)
     if stage.grouped_here:
-        create_like(connection, INPUT, state.input_layout)
+        create_input(connection, INPUT, state.input_layout)
         load_rows(connection, f"pg_temp.{INPUT}", staged.rows, {})
         run(connection, state.fill_increments)
     else:

@@ -10,8 +10,10 @@ from pytrickle.database import filled, settle, trusted
 
 Text = str | sql.Composed
 
+# Rows that a query shows need not fit the domains of its columns.
+WITHOUT_DOMAINS = "SELECT pgtrickle_private.without_domains(to_regclass(%(made)s))"
 HAND_OVER = """
-SELECT pgtrickle_private.hand_over(r), pgtrickle_private.identify_if_published(r)
+SELECT pgtrickle_private.without_domains(r), pgtrickle_private.hand_over(r), pgtrickle_private.identify_if_published(r)
 FROM to_regclass(%(made)s) AS r
 """
 GUARD = "SELECT pgtrickle_private.guard_kept(to_regclass(%(made)s))"
@@ -26,6 +28,12 @@ def create_like(connection: psycopg.Connection, name: str, query: Text) -> None:
     """Create a temporary table with the columns, types and collations of a query, for this transaction only."""
     template = "CREATE TEMP TABLE {name} ON COMMIT DROP AS {query} WITH NO DATA"
     run(connection, filled(template, name=sql.Identifier(name), query=query))
+
+
+def create_input(connection: psycopg.Connection, name: str, query: Text) -> None:
+    """Create such a table for rows that travelled, of the types by which they are stored."""
+    create_like(connection, name, query)
+    connection.execute(WITHOUT_DOMAINS, {"made": f"pg_temp.{name}"})
 
 
 def create_kept(connection: psycopg.Connection, name: str, query: str) -> None:

@@ -21,6 +21,7 @@ WITH RECURSIVE base (domain, oid) AS (
 SELECT format_type(b.oid, -1), format_type(b.domain, -1) FROM base AS b JOIN pg_type AS t USING (oid)
 WHERE t.typtype IN ('e', 'r', 'm')
 """
+DOMAIN = "(SELECT format_type(t.oid, -1) FROM pg_type AS t WHERE t.oid = pg_typeof({}) AND t.typtype = 'd')"
 COLLATED = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
 # Classes of what says nothing about the query but only what kept the server from answering: connection, state of the
 # transaction, rollback, resources, locks, an operator, the system. Of a lost connection the client tells by none.
@@ -44,6 +45,13 @@ def domains_over_kinds(connection: psycopg.Connection, query: str) -> dict[str, 
     with splitting(connection):
         types = _of_each(connection, query, ["pg_typeof({})::oid"] * len(_types(connection, query)))
         return dict(connection.execute(DOMAINS, (list(types),)).fetchall())
+
+
+def domains(connection: psycopg.Connection, query: str) -> tuple[str | None, ...]:
+    """Return the domain of every column of a query; None where its type is none."""
+    with splitting(connection):
+        found = _of_each(connection, query, [DOMAIN] * len(_types(connection, query)))
+    return tuple(None if name is None else str(name) for name in found)
 
 
 def _types(connection: psycopg.Connection, query: str) -> list[int]:

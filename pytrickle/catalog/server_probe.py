@@ -12,6 +12,7 @@ from pytrickle.catalog.definition import Definition
 from pytrickle.catalog.probed_columns import (
     NO_ROWS,
     collations,
+    domains,
     domains_over_kinds,
     raise_unless_about_the_query,
     splitting,
@@ -125,6 +126,10 @@ class ServerProbe:
         The types of columns, as the server sends them, are those that domains are made of.
         """
         return domains_over_kinds(self.connection, query)
+
+    def domains(self, query: str) -> tuple[str | None, ...]:
+        """Return the domain of every column of a query; None where its type is none."""
+        return domains(self.connection, query)
 
     def same_query(self, first: str, second: str) -> bool:
         """Tell whether PostgreSQL prints both texts alike once it has parsed them."""

@@ -69,10 +69,10 @@ _BY_CLASS: dict[str, type[PytrickleError]] = {
 
 # The server cannot write a text in UTF-8: where its encoding is SQL_ASCII, any bytes are one.
 _NO_UTF8 = frozenset({"22021", "22P05"})
-# Of a domain, which an outer join fills with NULLs all the same, in PostgreSQL alone.
+# Of a domain, in an array or a row: columns of domains are stored with the types below them, but were not always.
 NULL_IN_DOMAIN = (
-    "Nothing was changed. A query that shows NULL in a column of this domain, as an outer join does, must cast it to"
-    " the type below the domain: CAST(price AS numeric)."
+    "Nothing was changed. A query that shows NULL within an array or a row, where its type is this domain, must cast it"
+    " to the type below the domain: CAST(prices AS numeric[])."
 )
 _MISSING_OBJECT = frozenset({"3F000", "42704", "42883", "42P01"})
 # In some languages names stand in other quotes.

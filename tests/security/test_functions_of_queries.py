@@ -172,17 +172,20 @@ def test_a_domain_whose_check_finds_names_by_the_path_is_refused_until_it_has_on
     )
     db.execute("CREATE DOMAIN tools.amount AS integer CHECK (tools.small(VALUE))")
     db.execute("SET search_path = public, tools; ALTER TABLE items ADD amount amount DEFAULT 5")
-    queries = {"plain": "SELECT id, amount FROM items", "nested": "SELECT id, ARRAY[id::amount] AS a FROM items"}
+    db.execute("CREATE TYPE tools.priced AS (n tools.amount)")
+    row, array = "ROW(id)::tools.priced", "ARRAY[id::amount]"
+    queries = {name: f"SELECT id, {shown} AS a FROM items" for name, shown in (("row", row), ("nested", array))}
     for query in queries.values():
         with pytest.raises(pytrickle.errors.PytrickleError, match=r"a domain that is checked by tools\.small") as error:
             client.create_stream_table("kept", query)
         assert "ALTER FUNCTION tools.small(integer) SET search_path" in str(error.value.hint)
-    client.create_stream_table("cast", "SELECT id, id::amount + 1 AS more FROM items")
-    assert [(result.action, result.error) for result in client.tick()] == [("FULL", None)]
-    _change(db)
-    assert [(result.action, result.error) for result in client.tick()] == [("FULL", None)]
-    assert client.verify("cast").matches
-    client.drop_stream_table("cast")
+    for shown in ("id::amount + 1", "amount"):
+        client.create_stream_table("shown", f"SELECT id, {shown} AS n FROM items")
+        assert [(result.action, result.error) for result in client.tick()] == [("FULL", None)]
+        _change(db)
+        assert [(result.action, result.error) for result in client.tick()] == [("FULL", None)]
+        assert client.verify("shown").matches
+        client.drop_stream_table("shown")
     db.execute("ALTER FUNCTION tools.small(integer) SET search_path = tools")
     for name, query in queries.items():
         client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")

@@ -256,3 +256,20 @@ def test_an_error_without_a_place_keeps_its_hint(tables: Database) -> None:
             tables,
             """SELECT b || c AS x FROM (SELECT 'b' COLLATE "C" AS b, 'c' COLLATE "POSIX" AS c FROM t) AS y""",
         )
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "type_name"),
+    [
+        ("SELECT indexrelid, indpred FROM pg_index", "indpred", "pg_node_tree"),
+        ("SELECT oid, d FROM pg_attrdef AS d", "d", "pg_node_tree"),
+        ('SELECT stxdndistinct AS "N d" FROM pg_statistic_ext_data', '"N d"', "pg_ndistinct"),
+    ],
+)
+def test_values_that_postgresql_shows_but_does_not_read_are_refused(
+    tables: Database, query: str, column: str, type_name: str
+) -> None:
+    with refused("0A000", f"CAST({column} AS text)", constraint="query_refused", message=f"values of type {type_name}"):
+        create(tables, query)
+    create(tables, f"SELECT CAST(q.{column} AS text) AS t FROM ({query}) AS q")
+    create(tables, "SELECT a, CAST('x' AS \"char\") AS c FROM t", "other")

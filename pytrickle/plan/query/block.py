@@ -123,6 +123,16 @@ def null_of(type_name: str, collation: str | None = None) -> exp.Expr:
     return collated(exp.Cast(this=exp.Null(), to=type_of(type_name)), collation)
 
 
+def null_of_domain(name: str) -> exp.Expr:
+    """Write NULL of a domain as an outer join shows it, unchecked: what is no element of an array.
+
+    >>> print(render(null_of_domain("public.price")))
+    (CAST('{}' AS public.price[]))[1]
+    """
+    none = exp.Cast(this=exp.Literal.string("{}"), to=type_of(f"{name}[]"))
+    return exp.Bracket(this=exp.Paren(this=none), expressions=[exp.Literal.number(1)])
+
+
 def collated(expression: exp.Expr, collation: str | None) -> exp.Expr:
     """Give an expression a collation, written as PostgreSQL prints it, if there is one to give."""
     return exp.Collate(this=expression, expression=exp.Var(this=collation)) if collation else expression

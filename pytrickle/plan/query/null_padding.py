@@ -11,7 +11,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from pytrickle.plan.algebra.relation import Derived, Function, Leaf, Operation, Relation, UnionAll
-from pytrickle.plan.query.block import Block, collated, null_of, project, sum_of
+from pytrickle.plan.query.block import Block, collated, null_of, null_of_domain, project, sum_of
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.scope import Names, columns_named, tables_of
 
@@ -20,7 +20,11 @@ Blocks = tuple[Block, ...]
 
 def nulls_of(facts: Facts, node: Relation | Operation) -> tuple[exp.Expr, ...]:
     """Write NULL for every column of a relation, or of an operation."""
-    return tuple(map(null_of, facts.types_of(node), facts.collations_of(node)))
+    columns = zip(facts.types_of(node), facts.domains_of(node), facts.collations_of(node), strict=True)
+    return tuple(
+        collated(null_of_domain(domain), collation) if domain else null_of(type_name, collation)
+        for type_name, domain, collation in columns
+    )
 
 
 def nulls_of_leaf(facts: Facts, block: Block) -> dict[str, exp.Expr]:

@@ -22,6 +22,9 @@ class Probe(Protocol):
         The types of columns are told without their domains.
         """
 
+    def domains(self, query: str) -> tuple[str | None, ...]:
+        """Return the domain of every column of a query; None where its type is none."""
+
     def same_query(self, first: str, second: str) -> bool:
         """Tell whether PostgreSQL understands two texts as the same query."""
 

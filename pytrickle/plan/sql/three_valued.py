@@ -57,12 +57,21 @@ def decided(condition: exp.Expr) -> Truth:
 
 
 def is_null(expression: exp.Expr) -> bool:
-    """Whether an expression is NULL, NULL of some type, or arithmetic with a number on NULL of a numeric type."""
+    """Whether an expression is NULL, NULL of some type, or arithmetic with a number on NULL of a numeric type.
+
+    NULL of a domain is written as an element of an empty array.
+    """
     node = expression.unnest()
     if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
         sides = (node.this.unnest(), node.expression.unnest())
         return all(map(_is_number, sides)) and any(map(is_null, sides))
+    if isinstance(node, exp.Bracket):
+        return _is_empty_array(node.this.unnest())
     return isinstance(node, exp.Null) or (isinstance(node, exp.Cast | exp.Collate) and is_null(node.this))
+
+
+def _is_empty_array(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.this == "{}"
 
 
 def _is_number(node: exp.Expr) -> bool:

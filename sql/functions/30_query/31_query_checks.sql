@@ -102,12 +102,36 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.unreadable_part(regclass) IS
     'What of a query, or of the names of what it reads, has bytes that are no UTF-8, as a sentence; NULL if nothing.';
 
+-- What PostgreSQL keeps for itself, such as the trees of expressions.
+CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_unreadable_types(view regclass) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    found CONSTANT oid := (
+        SELECT min(t.oid) FROM parts_of_types(ARRAY(
+            SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = view AND a.attnum > 0)) AS p(id)
+        JOIN pg_type AS t ON t.oid = p.id WHERE t.typcategory = 'Z' AND t.oid <> '"char"'::regtype);
+    shown text;
+BEGIN
+    IF found IS NOT NULL THEN
+        SELECT quote_ident(a.attname) INTO shown FROM pg_attribute AS a
+        WHERE a.attrelid = view AND a.attnum > 0 AND found IN (SELECT parts_of_types(ARRAY[a.atttypid]))
+        ORDER BY a.attnum LIMIT 1;
+        PERFORM refuse_query(format('the column %s has values of type %s, which PostgreSQL shows but does not read',
+            shown, found::regtype), format('Cast it to text: CAST(%s AS text).', shown));
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.refuse_unreadable_types(regclass) IS
+    'Error 0A000 if a column of a view has values that cannot be read in as PostgreSQL shows them.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.check_query(view regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
     PERFORM refuse_volatile(view);
     PERFORM refuse_reserved_columns(view);
+    PERFORM refuse_unreadable_types(view);
     PERFORM refuse_domain(view);
     PERFORM check_source_rights(view);
 END

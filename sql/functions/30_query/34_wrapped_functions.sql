@@ -69,12 +69,15 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.path_dependent_functions(regclass) IS
     'Functions that a view calls itself, in whatever way, and that find names by the search_path while they run.';
 
--- Rows are stored by generated SQL, which checks the domains of their columns.
+-- Rows are stored by generated SQL, which checks the domains within their columns: those of fields, and of the columns
+-- themselves in tables that were made before these became of the types below.
 CREATE OR REPLACE FUNCTION pgtrickle_private.domain_obstacle(relation regclass) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     WITH RECURSIVE parts(id) AS (
-        SELECT a.atttypid FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped
+        SELECT CASE WHEN c.relkind = 'v' THEN s.type ELSE a.atttypid END
+        FROM stored_columns(relation) AS s JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = s.place
+            JOIN pg_class AS c ON c.oid = relation
         UNION
         SELECT next.id FROM parts AS p JOIN pg_type AS t ON t.oid = p.id CROSS JOIN LATERAL (
             SELECT t.typbasetype UNION ALL SELECT t.typelem

@@ -133,11 +133,8 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.create_storage(schema_name text, ta
 AS $$
 DECLARE
     storage CONSTANT text := format('%I.%I', schema_name, table_name);
-    columns text;
 BEGIN
-    SELECT string_agg(column_definition(view, attname), ', ' ORDER BY attnum) INTO columns
-    FROM pg_attribute WHERE attrelid = view AND attnum > 0;
-    EXECUTE format('CREATE TABLE %s (%s)', storage, columns);
+    EXECUTE format('CREATE TABLE %s (%s)', storage, columns_of(view));
     EXECUTE format('COMMENT ON TABLE %s IS %L', storage,
         'Stream table, kept up to date by pytrickle. Its rows cannot be changed directly.');
     PERFORM guard_relation(storage);
@@ -153,4 +150,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.create_storage(text, text, regclass) IS
-    'Creates the table that holds the rows: exactly the columns of the defining query, guarded against direct writes.';
+    'Creates the table that holds the rows: the columns of the defining query, those of domains with the types below '
+    'them, guarded against direct writes.';

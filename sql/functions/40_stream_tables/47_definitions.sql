@@ -25,17 +25,6 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.written_options(pgtrickle.pgt_stream_tables) IS
     'The options of a stream table that are not what they are by default, as texts.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.columns_of(relation regclass) RETURNS text
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-BEGIN
-    RETURN (SELECT string_agg(column_definition(relation, a.attname), ', ' ORDER BY a.attnum)
-            FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped);
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.columns_of(regclass) IS
-    'The columns of a relation with their types and collations, as CREATE TABLE takes them.';
-
 -- A table that stands in for a new stream table lets other definitions read it. It goes with the transaction, which is
 -- to be rolled back.
 CREATE OR REPLACE FUNCTION pgtrickle_private.compare_definition(name text, query text, given jsonb, search_path text,
@@ -62,7 +51,7 @@ BEGIN
     IF shown IS NULL OR id IS NULL THEN
         target := new_relation_name(name, search_path);
         shown := format('%I.%I', target.schema_name, target.table_name);
-        EXECUTE format('CREATE TABLE %s AS SELECT * FROM %s WITH NO DATA', shown, view);
+        EXECUTE format('CREATE TABLE %s (%s)', shown, columns_of(view));
     END IF;
     RETURN jsonb_build_object('name', shown, 'pgt_id', id, 'project', known.project,
         'name_now', qualified_name(known.pgt_relid),

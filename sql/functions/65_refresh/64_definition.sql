@@ -134,7 +134,7 @@ BEGIN
                         ORDER BY a.attnum) FILTER (WHERE a.attrelid = s.view_relid)
                 FROM pg_attribute AS a
                 WHERE a.attrelid IN (s.pgt_relid, s.view_relid) AND a.attnum > 0 AND NOT a.attisdropped
-            ),
+            ) AND NOT pgtrickle_private.stored_alike(s.pgt_relid, s.view_relid),
             'views', (
                 SELECT coalesce(jsonb_agg(jsonb_build_object(
                     'schema', vn.nspname, 'name', vc.relname, 'text', pg_get_viewdef(vc.oid)) ORDER BY vc.oid), '[]')

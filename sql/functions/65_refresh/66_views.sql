@@ -93,14 +93,9 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.refuse_other_columns(view regclass,
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    columns text;
+    columns CONSTANT text := columns_of(stored);
 BEGIN
-    SELECT string_agg(column_definition(stored, a.attname), ', ' ORDER BY a.attnum) INTO columns
-    FROM pg_attribute AS a WHERE a.attrelid = stored AND a.attnum > 0 AND NOT a.attisdropped;
-    IF columns IS DISTINCT FROM (
-        SELECT string_agg(column_definition(view, a.attname), ', ' ORDER BY a.attnum)
-        FROM pg_attribute AS a WHERE a.attrelid = view AND a.attnum > 0)
-    THEN
+    IF columns IS DISTINCT FROM columns_of(view) THEN
         PERFORM refuse_query('the new query has other columns than the stream table',
             format('It must have the columns %s. For others drop the stream table, and create it again.', columns));
     END IF;
