@@ -35,8 +35,8 @@ SELECT %(compared)s = %(grouped)s OR EXISTS (
     WHERE a.amopopr = %(compared)s AND b.amopopr = %(grouped)s AND amopmethod = 403 AND amopstrategy = 3
         AND CASE %(side)s WHEN 0 THEN a.amoplefttype = b.amoplefttype ELSE a.amoprighttype = b.amoprighttype END)
 """
-# Asked of all parts of a type: the elements of an array, what a domain or a range is made of, the columns of a row.
-ONE_TEXT = """
+# All parts of a type: the elements of an array, what a domain or a range is made of, the columns of a row.
+PARTS = """
 WITH RECURSIVE part (oid, typmod) AS (
     SELECT CAST(CAST(%s AS regtype) AS oid), -1
     UNION
@@ -49,7 +49,16 @@ WITH RECURSIVE part (oid, typmod) AS (
             WHERE attrelid = t.typrelid AND attnum > 0 AND NOT attisdropped
     ) AS inner_part (oid, typmod)
 )
-SELECT bool_and(
+"""
+# Of types that are made of others: by a default operator class of their own different values may be equal.
+OWN_CLASS = """
+(t.typtype <> 'b' OR t.typsubscript = CAST('array_subscript_handler' AS regproc)) AND EXISTS (
+    SELECT FROM pg_opclass AS o JOIN pg_am AS m ON m.oid = o.opcmethod
+    WHERE o.opcintype = t.oid AND o.opcdefault AND m.amname IN ('btree', 'hash'))
+"""
+HAS_OWN_CLASS = f"{PARTS}SELECT bool_or({OWN_CLASS}) FROM part JOIN pg_type AS t USING (oid)"
+ONE_TEXT = f"""{PARTS}
+SELECT NOT bool_or({OWN_CLASS}) AND bool_and(
     t.typtype IN ('e', 'd', 'c', 'r', 'm')
     OR t.typsubscript = CAST('array_subscript_handler' AS regproc)
     OR (t.typname IN ('numeric', 'bpchar') AND part.typmod >= 0)
@@ -169,11 +178,16 @@ class ServerProbe:
         return one, other
 
     def hashable(self, types: tuple[str, ...]) -> tuple[bool, ...]:
-        """Tell for every type whether its values can be hashed."""
+        """Tell for every type whether its values can be hashed.
+
+        Where a type within a row has an operator class of its own, PostgreSQL may hash equal rows differently: it does
+        not tell that class's function whether it was given a seed, which only functions in C do not ask.
+        """
         distinct = tuple(dict.fromkeys(types))
-        if self._can_be_hashed(*distinct):
+        own = [name for name in distinct if "." in name and self._has_own_class(name)]
+        if not own and self._can_be_hashed(*distinct):
             return (True,) * len(types)
-        known = {name: self._can_be_hashed(name) for name in distinct}
+        known = {name: name not in own and self._can_be_hashed(name) for name in distinct}
         return tuple(known[name] for name in types)
 
     def estimated_rows(self, query: str) -> float:
@@ -240,6 +254,10 @@ class ServerProbe:
     def _agree(self, compared: int, grouped: int, side: int) -> bool:
         """Whether values that equal the same value by one operator are those that are equal by the other one."""
         row = self.connection.execute(AGREE, {"compared": compared, "grouped": grouped, "side": side}).fetchone()
+        return bool(row and row[0])
+
+    def _has_own_class(self, type_name: str) -> bool:
+        row = self.connection.execute(HAS_OWN_CLASS, (type_name,)).fetchone()
         return bool(row and row[0])
 
     def _can_be_hashed(self, *types: str) -> bool:
