@@ -83,9 +83,7 @@ def test_a_loader_that_died_is_noticed(db: Database, capfd: pytest.CaptureFixtur
     assert "UndefinedTable" in capfd.readouterr().err
 
 
-def test_nobody_waits_for_a_loader_that_was_killed_waiting(
-    db: Database, connection: psycopg.Connection
-) -> None:
+def test_nobody_waits_for_a_loader_that_was_killed_waiting(db: Database, connection: psycopg.Connection) -> None:
     """As a signal does that reaches the whole group of processes."""
     ended = Event()
 
