@@ -153,7 +153,7 @@ def test_what_may_not_scan_is_not_compiled(db: Database) -> None:
     """Such a plan is said to cost so much that PostgreSQL would compile it, which takes longer than any clean-up."""
     without = "SELECT proname, proconfig @> '{jit=off}' FROM pg_proc WHERE proconfig::text ~ 'enable_\\w+=off'"
     found = db.execute(f"{without} AND pronamespace = %s::regnamespace ORDER BY 1", "pgtrickle_private")
-    named = "advance", "catalog_fingerprint", "clean_change_buffer", "feed_excess", "forget_call"
+    named = "advance", "capture_print", "catalog_fingerprint", "clean_change_buffer", "feed_excess", "forget_call"
     named = (*named, "holds_covered", "oldest_beyond")
     assert found == [(name, True) for name in named]
 

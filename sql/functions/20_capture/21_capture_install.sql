@@ -148,6 +148,25 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.keep_capture_problem(regclass) IS
     'Notes what is wrong with capture of a source as a gap, for the next tick to repair.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.write_capture_functions(tracking pgtrickle.pgt_change_tracking)
+    RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    item record;
+BEGIN
+    FOR item IN SELECT * FROM capture_functions(tracking.source_relid, tracking.buffer,
+        ARRAY(SELECT jsonb_object_keys(tracking.captured_columns))) LOOP
+        -- The later of two paths counts. PostgreSQL looks up every schema of the path at every call, which a writer of
+        -- single rows notices; the body names all that is not PostgreSQL's own in full.
+        PERFORM write_trigger_function(item.function_name, item.body, 'Captures changes of ' || tracking.source_name,
+            'SET search_path = pg_catalog, pg_temp');
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.write_capture_functions(pgtrickle.pgt_change_tracking) IS
+    'Creates the capture functions of a source, or writes them anew, which makes each session plan them anew.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.write_capture(source regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -158,13 +177,7 @@ BEGIN
     UPDATE pgt_change_tracking
     SET source_name = qualified_name(source), capture_mode = capture_mode(source), relations = capture_relations(source)
     WHERE source_relid = source RETURNING * INTO tracking;
-    FOR item IN SELECT * FROM capture_functions(source, tracking.buffer,
-        ARRAY(SELECT jsonb_object_keys(tracking.captured_columns))) LOOP
-        -- The later of two paths counts. PostgreSQL looks up every schema of the path at every call, which a writer of
-        -- single rows notices; the body names all that is not PostgreSQL's own in full.
-        PERFORM write_trigger_function(item.function_name, item.body, 'Captures changes of ' || tracking.source_name,
-            'SET search_path = pg_catalog, pg_temp');
-    END LOOP;
+    PERFORM write_capture_functions(tracking);
     -- Whoever may write to many partitions does not wait for triggers that are there already.
     FOR item IN
         SELECT e.* FROM capture_triggers(source, tracking.capture_mode) AS e

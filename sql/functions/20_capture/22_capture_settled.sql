@@ -43,6 +43,8 @@ BEGIN
     WHERE cardinality(n.xids) = 1 AND n.xids[1] IS NOT NULL AND NOT EXISTS (
         SELECT FROM jsonb_each(tracking.captured_columns) AS c WHERE (c.value ->> 'xid')::xid8 > n.xids[1]);
     PERFORM capture_again_from(source, COALESCE(since, captured_from()), reason);
+    -- A session whose plan knows a temporary child does not notice that it was dropped.
+    PERFORM write_capture_functions(tracking);
     RETURN true;
 END
 $$;
