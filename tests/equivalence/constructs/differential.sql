@@ -710,3 +710,6 @@ SELECT l, count(*) AS n FROM chosen_ones GROUP BY l;
 
 -- domain_over_an_enumeration_cast_to_that
 SELECT m::mood AS m, count(*) AS n FROM chosen_ones GROUP BY 1;
+
+-- distinct_values_of_a_domain_over_a_range
+SELECT DISTINCT s FROM chosen_ones;

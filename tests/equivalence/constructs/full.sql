@@ -90,8 +90,5 @@ SELECT a.id, x.v FROM a CROSS JOIN LATERAL (SELECT DISTINCT b.v + a.v AS v FROM 
 -- key_of_a_domain_over_an_enumeration: a key of domain public.chosen_again
 SELECT m, count(*) AS n FROM chosen_ones GROUP BY m;
 
--- distinct_values_of_a_domain_over_a_range: a key of domain public.span
-SELECT DISTINCT s FROM chosen_ones;
-
 -- partition_by_a_domain_over_an_enumeration: a key of domain public.chosen_again
 SELECT id, row_number() OVER (PARTITION BY m ORDER BY id) AS n FROM chosen_ones;
