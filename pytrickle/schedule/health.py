@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from time import monotonic
 
@@ -64,9 +64,11 @@ class Health:
             if self.seen is None or self.unsettled:
                 self.prepare(connection, asked)
             with snapshots.export() as base:
+                began = monotonic()
                 broken = self._broken_in(base.connection, last)
                 if broken is not None:
-                    yield base, broken
+                    # The look is no part of any refresh.
+                    yield replace(base, taken=base.taken + monotonic() - began), broken
                     return
             self.seen = None
 
