@@ -13,14 +13,6 @@ from pytrickle.errors import NotDifferentiable
 NO_ROWS = "SELECT * FROM (SELECT * FROM (\n{query}\n) AS q OFFSET 0) AS q WHERE false"
 # The query itself gives no row here. The outer join makes one, on which functions of its columns can be called.
 ON_ONE_ROW = "SELECT {items} FROM (SELECT) AS one LEFT JOIN ({query}) AS q({names}) ON true"
-DOMAINS = """
-WITH RECURSIVE base (domain, oid) AS (
-    SELECT oid, oid FROM pg_type WHERE oid = ANY (%s) AND typtype = 'd'
-    UNION ALL SELECT b.domain, t.typbasetype FROM base AS b JOIN pg_type AS t USING (oid) WHERE t.typtype = 'd'
-)
-SELECT format_type(b.oid, -1), format_type(b.domain, -1) FROM base AS b JOIN pg_type AS t USING (oid)
-WHERE t.typtype IN ('e', 'r', 'm')
-"""
 DOMAIN = "(SELECT format_type(t.oid, -1) FROM pg_type AS t WHERE t.oid = pg_typeof({}) AND t.typtype = 'd')"
 COLLATED = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
 # Classes of what says nothing about the query but only what kept the server from answering: connection, state of the
@@ -37,14 +29,7 @@ def collations(connection: psycopg.Connection, query: str) -> tuple[str | None, 
         found = _of_each(
             connection, query, ["pg_collation_for({})::text" if oid in collated else "NULL" for oid in types]
         )
-    return tuple(None if name == '"default"' else str(name) if name else None for name in found)
-
-
-def domains_over_kinds(connection: psycopg.Connection, query: str) -> dict[str, str]:
-    """Return the domains over enumerations, ranges and multiranges among a query's columns, by what they are over."""
-    with splitting(connection):
-        types = _of_each(connection, query, ["pg_typeof({})::oid"] * len(_types(connection, query)))
-        return dict(connection.execute(DOMAINS, (list(types),)).fetchall())
+    return tuple(None if name in (None, '"default"') else str(name) for name in found)
 
 
 def domains(connection: psycopg.Connection, query: str) -> tuple[str | None, ...]:

@@ -13,7 +13,6 @@ from pytrickle.catalog.probed_columns import (
     NO_ROWS,
     collations,
     domains,
-    domains_over_kinds,
     raise_unless_about_the_query,
     splitting,
 )
@@ -73,6 +72,7 @@ SELECT NOT bool_or({OWN_CLASS}) AND bool_and(
 )
 FROM part JOIN pg_type AS t USING (oid)
 """
+ENUMERATION_OR_RANGE = "SELECT typtype IN ('e', 'r', 'm') FROM pg_type WHERE oid = CAST(%s AS regtype)"
 ENUMERATION = "SELECT typtype = 'e' FROM pg_type WHERE oid = CAST(%s AS regtype)"
 AGAIN = """
 SELECT pgtrickle_private.chosen_names(%(view)s::regclass) = pgtrickle_private.chosen_names(%(again)s::regclass),
@@ -129,15 +129,8 @@ class ServerProbe:
         """Return the collation of every column of a query, as it is written; None for none and for the default one."""
         return collations(self.connection, query)
 
-    def domains_over_kinds(self, query: str) -> dict[str, str]:
-        """Return the domains over enumerations, ranges and multiranges among a query's columns, by what they are over.
-
-        The types of columns, as the server sends them, are those that domains are made of.
-        """
-        return domains_over_kinds(self.connection, query)
-
     def domains(self, query: str) -> tuple[str | None, ...]:
-        """Return the domain of every column of a query; None where its type is none."""
+        """Return the domain of every column of a query, whose types are told without; None where it has none."""
         return domains(self.connection, query)
 
     def same_query(self, first: str, second: str) -> bool:
@@ -203,6 +196,11 @@ class ServerProbe:
     def is_enumeration(self, type_name: str) -> bool:
         """Tell whether a type is an enumeration, neither a domain of one nor an array."""
         row = self.connection.execute(ENUMERATION, (type_name,)).fetchone()
+        return bool(row and row[0])
+
+    def is_enumeration_or_range(self, type_name: str) -> bool:
+        """Tell whether a type is an enumeration, a range or a multirange, no domain of one."""
+        row = self.connection.execute(ENUMERATION_OR_RANGE, (type_name,)).fetchone()
         return bool(row and row[0])
 
     def has_one_text(self, type_name: str) -> bool:

@@ -60,12 +60,12 @@ class Health:
         Give with it why stream tables must not be refreshed in it, by their numbers. What was done to capture after
         the look would be shown by the snapshot, but not have been captured. See `prepare` for errors.
         """
-        for last in (*(False,) * (LOOKS - 1), True):
+        for look in range(1, LOOKS + 1):
             if self.seen is None or self.unsettled:
                 self.prepare(connection, asked)
             with snapshots.export() as base:
                 began = monotonic()
-                broken = self._broken_in(base.connection, last)
+                broken = self._broken_in(base.connection, last=look == LOOKS)
                 if broken is not None:
                     # The look is no part of any refresh.
                     yield replace(base, taken=base.taken + monotonic() - began), broken

@@ -108,14 +108,13 @@ class Mending:
     def judge(self, due: bool) -> bool:
         """Install anew the triggers that judge late rows, if that is due; return whether any are still not right."""
         before = len(self.failed)
-        self.asked = due
-        self.apply(UNJUDGED, JUDGE, harmless=True)
+        self.apply(UNJUDGED, JUDGE, harmless=True, asked=due)
         return len(self.failed) > before
 
-    def apply(self, found: Statement, remedy: str, harmless: bool = False) -> None:
+    def apply(self, found: Statement, remedy: str, harmless: bool = False, asked: bool | None = None) -> None:
         """Apply the remedy to all that a query finds; where it fails, what is concerned is broken unless `harmless`."""
         with translate_errors():
-            rows = self.connection.execute(found, {"asked": self.asked}).fetchall()
+            rows = self.connection.execute(found, {"asked": self.asked if asked is None else asked}).fetchall()
         for damaged, concerned, awaited in rows:
             error = self.failed.get((remedy, damaged)) or self._try(remedy, damaged, awaited)
             if error is None:

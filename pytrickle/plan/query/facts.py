@@ -28,8 +28,7 @@ class Facts:
     known_collations: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
     known_key_types: dict[tuple[str, str], tuple[str, str] | None] = field(default_factory=dict)
     known_texts: dict[str, bool] = field(default_factory=dict)
-    known_domains: dict[str, dict[str, str]] = field(default_factory=dict)
-    known_column_domains: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
+    known_domains: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
 
     def alias(self) -> str:
         """Return a fresh alias of a leaf."""
@@ -63,22 +62,15 @@ class Facts:
             self.known_texts[type_name] = self.probe.has_one_text(type_name)
         return self.known_texts[type_name]
 
-    def domains_over_kinds(self, node: Relation) -> dict[str, str]:
-        """Ask for the domains over enumerations and ranges among a relation's columns, by what they are made of."""
-        text = self._text(node)
-        if text not in self.known_domains:
-            self.known_domains[text] = self.probe.domains_over_kinds(text)
-        return self.known_domains[text]
-
     def domains_of(self, node: Relation | Operation) -> tuple[str | None, ...]:
         """Ask for the domains of a relation's columns, or of an operation's; None where a type is no domain."""
         types = self.types_of(node)
         if self.definition.plain_names:
             return (None,) * len(types)
         text = self._text(node)
-        if text not in self.known_column_domains:
-            self.known_column_domains[text] = self.probe.domains(text)
-        return self.known_column_domains[text][: len(types)]
+        if text not in self.known_domains:
+            self.known_domains[text] = self.probe.domains(text)
+        return self.known_domains[text][: len(types)]
 
     def key_types(self, left: str, right: str) -> tuple[str, str] | None:
         """Ask for the types by whose own equality `=` compares values of two types; None if there are none."""

@@ -68,12 +68,13 @@ def refuse_unfit_keys(facts: Facts, node: Relation, names: Iterable[str], keys: 
 
     The columns of the relation have these names. Of a domain over an enumeration or a range there is no `=` or no hash.
     """
-    types = dict(zip(names, facts.types_of(node), strict=True))
-    for name in (types[key] for key in keys):
+    columns = zip(facts.types_of(node), facts.domains_of(node), strict=True)
+    known = dict(zip(names, columns, strict=True))
+    for name, domain in (known[key] for key in keys):
         if facts.key_types(name, name) != (name, name):
             raise NotDifferentiable(f"a key of type {name}, by the equality of which PostgreSQL does not group")
-        if ("." in name or name.endswith("range")) and name in (domains := facts.domains_over_kinds(node)):
-            raise NotDifferentiable(f"a key of domain {domains[name]}, the values of which cannot be compared as such")
+        if domain and facts.probe.is_enumeration_or_range(name):
+            raise NotDifferentiable(f"a key of domain {domain}, the values of which cannot be compared as such")
 
 
 def _declared_alike(facts: Facts, leaves: Leaves, columns: tuple[exp.Expr, ...]) -> bool:

@@ -16,14 +16,8 @@ class Probe(Protocol):
     def collations(self, query: str) -> tuple[str | None, ...]:
         """Return the collation of every column of a query, as it is written; None for none and for the default one."""
 
-    def domains_over_kinds(self, query: str) -> dict[str, str]:
-        """Return the domains over enumerations, ranges and multiranges among a query's columns, by what they are over.
-
-        The types of columns are told without their domains.
-        """
-
     def domains(self, query: str) -> tuple[str | None, ...]:
-        """Return the domain of every column of a query; None where its type is none."""
+        """Return the domain of every column of a query, whose types are told without; None where it has none."""
 
     def same_query(self, first: str, second: str) -> bool:
         """Tell whether PostgreSQL understands two texts as the same query."""
@@ -46,6 +40,9 @@ class Probe(Protocol):
 
     def is_enumeration(self, type_name: str) -> bool:
         """Tell whether a type is an enumeration, neither a domain of one nor an array."""
+
+    def is_enumeration_or_range(self, type_name: str) -> bool:
+        """Tell whether a type is an enumeration, a range or a multirange, no domain of one."""
 
     def has_one_text(self, type_name: str) -> bool:
         """Tell whether equal values of a type are the same text, apart from what a collation says of texts in it."""
