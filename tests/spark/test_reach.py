@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,12 @@ import pytest
 
 import pytrickle
 from pytrickle.compute.spark.jdbc import PinnedReader
+from pytrickle.compute.spark.master import require_master
 from pytrickle.compute.spark.reach import DRIVER_HINT
 from pytrickle.compute.spark.run import translated
 from pytrickle.config import Settings
 from pytrickle.database import JdbcTarget, jdbc_target
-from pytrickle.errors import DatabaseOutOfReach, SparkCannotConnect
+from pytrickle.errors import DatabaseOutOfReach, SparkCannotConnect, SparkFailed
 from pytrickle.inspect.doctor.spark import read_pinned
 from tests.conftest import Database
 
@@ -47,6 +49,25 @@ def test_an_address_that_leads_executors_to_themselves_is_refused_before_spark_s
         with pytest.raises(DatabaseOutOfReach, match=r"executors of spark://192\.0\.2\.77:7077 cannot reach"):
             client.tick()
         assert client.history() == ()
+
+
+def test_a_master_that_does_not_answer_is_told_before_spark_starts(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark itself would go on trying for more than a minute; where one of several masters answers, it is tried."""
+    monkeypatch.setattr("pytrickle.compute.spark.session._running", lambda: None)
+    monkeypatch.setattr("pytrickle.compute.spark.session.start_java", lambda *_: pytest.fail("Java was started."))
+    silent = "spark://127.0.0.1:1,127.0.0.1:2"
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    with pytrickle.connect(db.dsn, engine="spark", spark_master=silent, class_archive=False) as client:
+        client.create_stream_table("copied", "SELECT id FROM t")
+        with pytest.raises(SparkFailed) as failed:
+            client.tick()
+    said = f"The Spark session could not be started: no master answers at {silent}: Connection refused."
+    assert failed.value.message == said
+    assert "PYTRICKLE_SPARK_MASTER" in str(failed.value.hint)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        require_master(f"spark://127.0.0.1:1,127.0.0.1:{listener.getsockname()[1]}")
 
 
 def test_the_doctor_says_it_too(db: Database) -> None:

@@ -95,6 +95,24 @@ def test_where_no_event_trigger_may_exist_the_next_tick_removes_it(shop: Databas
     assert left(shop) == {name: count - 1 for name, count in before.items()}
 
 
+def test_neither_drop_table_nor_a_tick_waits_for_who_uses_the_sources(shop: Database) -> None:
+    with local_client(shop.dsn) as (client, _):
+        client.create_stream_table("fourth", "SELECT max(id) FROM other")
+        before, told = left(shop), list[str]()
+        with shop.connect() as reader, reader.transaction(), shop.connect() as connection:
+            reader.execute("SELECT FROM other")
+            connection.execute("SET statement_timeout = '10s'")
+            connection.add_notice_handler(lambda diagnostic: told.append(diagnostic.message_primary or ""))
+            connection.execute("DROP TABLE third, fourth")
+            later = "was a stream table: the next tick removes what kept it up to date"
+            assert sorted(told) == [f"public.{name} {later}" for name in ("fourth", "third")]
+            busy = [str(result.error) for result in client.tick() if result.error]
+            assert busy == ["could not lock public.other within 400 ms"] * 2
+            assert left(shop) == before
+        assert not [result.error for result in client.tick() if result.error]
+    assert left(shop) == {name: count - (1 if name == "buffers" else 2) for name, count in before.items()}
+
+
 def test_ddl_that_a_query_forbids_is_refused_in_the_name_of_its_stream_table(shop: Database) -> None:
     for statement in ("ALTER TABLE orders DROP COLUMN region", "DROP TABLE orders"):
         with shop.connect() as connection, pytest.raises(psycopg.Error) as refused:

@@ -2,8 +2,8 @@
 
 import re
 import socket
-from urllib.parse import urlsplit
 
+from pytrickle.compute.spark.master import standalone_masters
 from pytrickle.database import TOO_MANY_CONNECTIONS, JdbcTarget, hint_of_server, lacks_connections
 from pytrickle.errors import DatabaseOutOfReach, SparkCannotConnect
 
@@ -37,11 +37,10 @@ def check_reach(target: JdbcTarget, master: str) -> None:
 
 def _is_elsewhere(master: str) -> bool:
     """Whether no executor shares this machine's own address: pods never do, workers only beside a master that does."""
-    scheme, _, address = master.partition("://")
-    if scheme == "k8s":
+    if master.startswith("k8s://"):
         return True
-    hosts = [urlsplit(f"//{one}").hostname for one in address.split(",")] if scheme == "spark" else []
-    return bool(hosts) and not any(_is_here(host) for host in hosts if host)
+    masters = standalone_masters(master)
+    return bool(masters) and not any(_is_here(host) for host, _ in masters)
 
 
 def _is_here(host: str) -> bool:

@@ -14,6 +14,7 @@ from pytrickle.compute.spark.builder import configure_spark_with_pytrickle
 from pytrickle.compute.spark.class_archive import ClassArchive
 from pytrickle.compute.spark.gateway import JavaOutput, java_process, start_java
 from pytrickle.compute.spark.java import find_java
+from pytrickle.compute.spark.master import require_master
 from pytrickle.compute.spark.sentence import sentence_of
 from pytrickle.config import Settings
 from pytrickle.errors import SparkFailed
@@ -70,6 +71,7 @@ def start_session(settings: Settings, java: str = "", **further: str) -> SparkSe
     if (running := _running()) is not None:
         return _beside(running, CONFIGURATION | further)
     _refuse_foreign_java()
+    require_master(settings.spark_master)
     output = JavaOutput()
     try:
         builder = _configured(SparkSession.builder.appName("pytrickle"), settings, java, further)

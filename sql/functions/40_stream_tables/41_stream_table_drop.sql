@@ -129,7 +129,7 @@ DECLARE
     name CONSTANT text := (SELECT format('%I.%I', t.pgt_schema, t.pgt_name) FROM pgt_stream_tables AS t
         WHERE t.pgt_id = id);
 BEGIN
-    PERFORM drop_or_give_up(id, false);
+    PERFORM drop_with_dependents(id, false);
     RAISE NOTICE '% was a stream table: what kept it up to date is removed as well', name
         USING CONSTRAINT = 'dropped_stream_table', HINT = 'Next time use pgtrickle.drop_stream_table().';
 END
@@ -137,13 +137,15 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.remove_dropped(bigint) IS
     'Removes all that was made for a stream table whose table was dropped, and says so.';
 
--- Nobody's DROP fails because of this: what cannot be removed now, the next tick removes.
+-- Nobody's DROP fails because of this, or waits for long: what cannot be removed now, the next tick removes. Where one
+-- source is in use, the sources of what else was dropped with it are not waited for.
 CREATE OR REPLACE FUNCTION pgtrickle_private.notice_drops() RETURNS event_trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-        SET client_min_messages = notice
+        SET client_min_messages = notice SET lock_timeout = '400ms'
 AS $$
 DECLARE
     gone pgt_stream_tables;
+    busy boolean := false;
 BEGIN
     -- As when the catalog itself is dropped.
     IF to_regclass('pgtrickle.pgt_stream_tables') IS NULL OR to_regclass('pgtrickle.pgt_dependencies') IS NULL THEN
@@ -153,11 +155,16 @@ BEGIN
         WHERE p.pgt_relid IN (SELECT d.objid FROM pg_event_trigger_dropped_objects() AS d WHERE d.object_type = 'table')
     LOOP
         BEGIN
-            PERFORM remove_dropped(gone.pgt_id);
-        EXCEPTION WHEN lock_not_available OR deadlock_detected OR dependent_objects_still_exist THEN
-            RAISE NOTICE '%.% was a stream table: the next tick removes what kept it up to date',
-                quote_ident(gone.pgt_schema), quote_ident(gone.pgt_name);
+            IF NOT busy THEN
+                PERFORM remove_dropped(gone.pgt_id);
+                CONTINUE;
+            END IF;
+        EXCEPTION
+            WHEN lock_not_available OR deadlock_detected THEN busy := true;
+            WHEN dependent_objects_still_exist THEN NULL;
         END;
+        RAISE NOTICE '%.% was a stream table: the next tick removes what kept it up to date',
+            quote_ident(gone.pgt_schema), quote_ident(gone.pgt_name);
     END LOOP;
 END
 $$;
