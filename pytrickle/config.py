@@ -79,8 +79,16 @@ class Settings:
         if unknown := sorted(set(overrides) - set(known)):
             raise ConfigError(f"There is no setting {unknown[0]!r}.", f"The settings are {', '.join(sorted(known))}.")
         given = {name: value for name, value in {"dsn": dsn, **overrides}.items() if value is not None}
-        read = {name: environ[variable] for name, variable in known.items() if environ.get(variable)}
-        return cls(**{name: _parsed(name, value) for name, value in {**read, **given}.items()})
+        read = {name: variable for name, variable in known.items() if environ.get(variable) and name not in given}
+        values = {name: _of_variable(name, variable, environ[variable]) for name, variable in read.items()}
+        return cls(**values | {name: _parsed(name, value) for name, value in given.items()})
+
+
+def _of_variable(name: str, variable: str, value: str) -> Any:
+    try:
+        return _parsed(name, value)
+    except ConfigError as error:
+        raise ConfigError(error.message, f"{error.hint} It was read from {variable}.") from error
 
 
 def libpq_dsn(dsn: str) -> str:

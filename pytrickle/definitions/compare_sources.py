@@ -76,7 +76,10 @@ def _by_qualified_name(connection: psycopg.Connection, project: Project, path: s
         _refuse_incomplete(source)
         (name,) = named(connection, [source.name], path, "a source")
         if name in found:
-            raise InvalidArgument(f"The source {name} is defined twice: as {found[name].name} and as {source.name}.")
+            raise InvalidArgument(
+                f"The source {name} is defined twice: as {found[name].name} and as {source.name}.",
+                "Remove one of them.",
+            )
         found[name] = source
     return found
 

@@ -71,7 +71,7 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InvalidArgument(f"{path} cannot be read: {reason}.") from None
+        raise InvalidArgument(f"{path} cannot be read: {reason}.", "Write it in UTF-8, readable to you.") from None
 
 
 def _in_python(directory: Path) -> Iterator[StreamTableDefinition]:
@@ -101,7 +101,7 @@ def _settings(path: Path) -> Mapping[str, Any]:
             f"{path} cannot be read: {error.strerror}.", f'A project has a {SETTINGS} with at least: project = "name"'
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidArgument(f"{path} is no TOML: {error}.") from None
+        raise InvalidArgument(f"{path} is no TOML: {error}.", "Correct that place; TOML is UTF-8 text.") from None
     if strangers := sorted(found.keys() - KNOWN):
         raise InvalidArgument(
             f"{path} has an unknown key {strangers[0]!r}.", f"The keys are {', '.join(sorted(KNOWN))}."
@@ -139,5 +139,7 @@ def _refuse_twice(tables: tuple[StreamTableDefinition, ...]) -> None:
     seen: dict[str, str] = {}
     for table in tables:
         if table.name in seen:
-            raise InvalidArgument(f"{table.name} is defined twice: in {seen[table.name]} and in {table.origin}.")
+            raise InvalidArgument(
+                f"{table.name} is defined twice: in {seen[table.name]} and in {table.origin}.", "Remove one of them."
+            )
         seen[table.name] = table.origin

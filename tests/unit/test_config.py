@@ -45,5 +45,14 @@ def test_wrong_setting_is_refused_with_a_hint(given: dict[str, object]) -> None:
     assert refusal.value.hint
 
 
+@pytest.mark.parametrize(("name", "value", "right"), [("engine", "duckdb", "spark"), ("poll_interval", "soon", "1")])
+def test_a_wrong_setting_from_the_environment_is_refused_with_its_variable(name: str, value: str, right: str) -> None:
+    variable = f"PYTRICKLE_{name.upper()}"
+    with pytest.raises(ConfigError, match=value) as refused:
+        Settings.from_environment(environ={variable: value})
+    assert str(refused.value.hint).endswith(f" It was read from {variable}.")
+    Settings.from_environment(environ={variable: value}, **{name: right})
+
+
 def test_password_is_not_shown() -> None:
     assert "secret" not in repr(Settings(dsn="postgresql://me:secret@host/db"))

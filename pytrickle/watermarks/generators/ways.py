@@ -37,7 +37,9 @@ def processing_time(watermark_lateness: timedelta = LATENESS, **terms: Unpack[Te
     It promises nothing about the rows. Raises InvalidArgument with an idle timeout: a clock is never idle.
     """
     if terms.get("idle_timeout") is not None:
-        raise InvalidArgument("A processing time watermark has no idle timeout: it advances without any rows.")
+        raise InvalidArgument(
+            "A processing time watermark has no idle timeout: it advances without any rows.", "Leave idle_timeout out."
+        )
     terms["idle_timeout"] = None
     return Generator(WallClock(length("watermark_lateness", watermark_lateness)), Heeds.NOTHING, **terms)
 
