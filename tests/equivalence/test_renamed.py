@@ -37,6 +37,7 @@ WITH_COLUMNS = {
     "numbered": "SELECT t.id, n.x, n.place FROM t, unnest(t.notes) WITH ORDINALITY AS n (x, y, place)",
     "beside": "SELECT t.id, n.x, n.no FROM t, ROWS FROM (unnest(t.notes), generate_series(1, 3)) AS n (x, y, no)",
     "alone": "SELECT t.id, n.x FROM t, unnest(t.notes) AS n",
+    "whole": "SELECT t.id, n FROM t, unnest(t.notes) AS n",
     "below": "SELECT id, place, count(*) AS n FROM numbered GROUP BY 1, 2",
 }
 
@@ -102,5 +103,5 @@ def test_a_function_may_return_rows_with_another_column(db: Database) -> None:
                 assert not differences(connection, f"st_{name}", f"TABLE expected_{name}", True), (name, change)
     assert actions == {
         "public.st_numbered": ("FULL", None), "public.st_beside": ("FULL", None), "public.st_below": ("FULL", None),
-        "public.st_alone": ("DIFFERENTIAL", None),
+        "public.st_alone": ("DIFFERENTIAL", None), "public.st_whole": ("DIFFERENTIAL", None),
     }  # fmt: skip

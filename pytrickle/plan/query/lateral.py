@@ -22,7 +22,7 @@ from pytrickle.plan.sql.dialect import quote, render
 
 Columns = list[exp.Expr]
 DEFINED = "(SELECT * FROM {function} AS pgt_defined({columns}))"
-WITH_WHOLE_ROW = "(SELECT {row}.*, {row} FROM {function} AS {row}({columns}))"
+WITH_WHOLE_ROW = "(SELECT {parts}, {row} FROM {function} AS {row}({columns}))"
 LEFT_JOINED = "(SELECT {alias}.* FROM (SELECT) AS pgt_one LEFT JOIN LATERAL ({rows}) AS {alias} ON {condition})"
 
 
@@ -42,8 +42,10 @@ def function(facts: Facts, item: exp.Expr, outer: Names) -> Block:
         text = DEFINED.format(function=text, columns=", ".join(defined))
     shown = dict(zip(names, names, strict=True))
     if is_asked_for(item.alias, facts.definition):
-        # The same names around the same function give its rows the same type.
-        text = WITH_WHOLE_ROW.format(row=ROW, function=text, columns=", ".join(map(quote, names)))
+        # The same names around the same function give its rows the same type, which may have got attributes since.
+        columns = [quote(name) for name in names]
+        parts = ", ".join(f"{ROW}.{column}" for column in columns)
+        text = WITH_WHOLE_ROW.format(parts=parts, row=ROW, function=text, columns=", ".join(columns))
         shown[WHOLE] = ROW
     leaf = Function(alias, text, _reads([written]), tuple(shown.values()))
     return Block((leaf,), (), {item.alias: {name: own_column(alias, column) for name, column in shown.items()}})
