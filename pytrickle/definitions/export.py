@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from hashlib import md5
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ PLAIN = re.compile(r"[\w.-]+")
 def export_project(connection: psycopg.Connection, project: str, directory: Path) -> tuple[Path, ...]:
     """Write all stream tables and groups but those of other projects below a directory; return the files.
 
-    Raise InvalidArgument where one of the files is there already, and then nothing is written, or cannot be written.
+    Raise InvalidArgument where one of the files is there already, or cannot be written; then none is written.
     """
     with translate_errors(), connection.transaction():
         files = dict(_files(connection, project))
@@ -39,12 +40,25 @@ def export_project(connection: psycopg.Connection, project: str, directory: Path
             hint = "Export into an empty directory, and compare the two."
             raise InvalidArgument(f"{there[0]} is there already.", hint)
         directory.mkdir(parents=True, exist_ok=True)
-        for path, text in paths.items():
-            path.write_text(text, encoding="utf-8")
+        _write(paths)
     except OSError as error:
         reason = f"{error.filename} cannot be written: {error.strerror}."
         raise InvalidArgument(reason, "Name a directory in which you may create files.") from error
     return tuple(paths)
+
+
+def _write(texts: Mapping[Path, str]) -> None:
+    """Write all files or none, the settings last and at once: without them, nobody takes a part for a project."""
+    drafts = {path: path.with_suffix(".new") if path.name == SETTINGS_FILE else path for path in texts}
+    try:
+        for path in sorted(texts, key=lambda path: path.name == SETTINGS_FILE):
+            drafts[path].write_text(texts[path], encoding="utf-8")
+            drafts[path].replace(path)
+    except OSError:
+        for path in {*drafts, *drafts.values()}:
+            with suppress(OSError):
+                path.unlink()
+        raise
 
 
 def _files(connection: psycopg.Connection, project: str) -> Iterator[tuple[str, str]]:

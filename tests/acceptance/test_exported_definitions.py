@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,6 +41,22 @@ def test_where_no_file_can_be_written_is_named(pt: pytrickle.Client, tmp_path: P
         with pytest.raises(InvalidArgument, match=f"{there}.* cannot be written") as refused:
             pt.export("shop", tmp_path / there)
         assert refused.value.hint == "Name a directory in which you may create files."
+
+
+def test_a_part_of_an_export_is_never_left_as_a_project(shop: Database, pt: pytrickle.Client, tmp_path: Path) -> None:
+    """Whoever applied it would drop the stream tables that it lacks."""
+    pt.create_stream_table("short", "SELECT id FROM orders")
+    pt.create_stream_table("long", f"SELECT id, '{'x' * 10_000}' AS x FROM orders")
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, unlimited[1]))
+    try:
+        with pytest.raises(InvalidArgument, match="cannot be written: File too large"):
+            pt.export("shop", tmp_path / "written")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    assert not list((tmp_path / "written").iterdir())
+    files = pt.export("shop", tmp_path / "written")
+    assert max(files, key=lambda path: path.stat().st_mtime_ns).name == "pytrickle.toml", "if killed, it is not there"
 
 
 def test_a_name_that_is_longer_than_that_of_a_file_is_cut(shop: Database, pt: pytrickle.Client, tmp_path: Path) -> None:
