@@ -109,6 +109,13 @@ class Server:
         with psycopg.connect(self.dsn(), autocommit=True) as connection:
             connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
+    @contextmanager
+    def stopped(self) -> Iterator[Path]:
+        """Stop the server for the length of the block; yield the directory of its data."""
+        self._process.terminate()
+        yield Path(self._process.get_data_directory())
+        self._process.start()
+
     def stop(self) -> None:
         self._process.stop()
         self._directory.cleanup()

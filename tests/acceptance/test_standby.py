@@ -1,6 +1,9 @@
 """A physical standby: everything can be looked at there, nothing is refreshed, and once promoted it goes on."""
 
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -94,6 +97,30 @@ def lone_server() -> Iterator[Server]:
     server = Server(OLDEST, autovacuum="off")
     yield server
     server.stop()
+
+
+def test_versions_that_a_copy_of_the_files_lacks_are_not_given_again(lone_server: Server, tmp_path: Path) -> None:
+    """Nothing tells such a copy from the server that was stopped but that it is started."""
+    shop, numbers = lone_server.create("shop"), "SELECT version FROM pgtrickle.versions('orders') ORDER BY 1"
+    pytrickle.install(shop)
+
+    def advanced(month: int, days: int) -> list[int]:
+        with psycopg.connect(shop, autocommit=True) as own:
+            for day in range(days):
+                own.execute("SELECT pgtrickle.advance_watermark('orders', make_date(2026, %s, 1) + %s)", [month, day])
+            return [version for (version,) in own.execute(numbers)]
+
+    with psycopg.connect(shop) as own:
+        own.execute("CREATE TABLE orders (id int); SELECT pgtrickle.create_feed('f', 'orders')")
+    assert advanced(1, 3) == [1, 2, 3], "numbers are small where the server was never started since"
+    with lone_server.stopped() as data:
+        subprocess.run(["cp", "-a", data, tmp_path / "copy"], check=True)
+    read = advanced(2, 3)
+    assert len(read) == 6, "a start makes nobody read anew"
+    with lone_server.stopped() as data:
+        shutil.rmtree(data)
+        subprocess.run(["cp", "-a", tmp_path / "copy", data], check=True)
+    assert set(advanced(3, 6)) & set(read) == {1, 2, 3}
 
 
 def test_a_refresher_forgets_what_a_failover_lost(lone_server: Server) -> None:

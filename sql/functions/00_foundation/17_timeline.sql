@@ -1,4 +1,5 @@
--- Timelines: each promotion and each recovery to a point in time begins one, and may forget what others have read.
+-- Runs of the server: after each start, and on each timeline, what others have read may be forgotten. A promotion and a
+-- recovery to a point in time begin a timeline; where a copy of the files is put back, only the server starts anew.
 
 DO $probe$
 DECLARE
@@ -18,8 +19,17 @@ $probe$;
 COMMENT ON FUNCTION pgtrickle_private.current_timeline() IS
     'The timeline that the server writes; NULL where the platform refuses to say it (probed at install).';
 
--- Whoever follows a table keeps a version of his own, which may be later than any in a dump, or on a standby that was
--- promoted: were its number given again, he would go on from there. No database counts a million versions a second.
+CREATE OR REPLACE FUNCTION pgtrickle_private.current_run() RETURNS bigint
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint + COALESCE(current_timeline(), 0)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.current_run() IS
+    'A number that is another one after each start of the server, and on each timeline.';
+
+-- Whoever follows a table keeps a version of his own, which may be later than any in a dump, in a copy of the files, or
+-- on a standby that was promoted: were its number given again, he would go on from there. No database counts a million
+-- versions a second.
 CREATE OR REPLACE FUNCTION pgtrickle_private.number_versions_anew() RETURNS void
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -32,7 +42,7 @@ COMMENT ON FUNCTION pgtrickle_private.number_versions_anew() IS
 
 -- One at a time, or the later one would set the numbers back to where the earlier one set them. But a loader's
 -- transaction may be long: what is rolled back is the lock alone, for what is set in a sequence stays.
-CREATE OR REPLACE FUNCTION pgtrickle_private.begin_timeline(timeline bigint) RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.begin_run(run bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
@@ -40,28 +50,28 @@ DECLARE
 BEGIN
     PERFORM FROM pgt_clusters FOR UPDATE;
     SELECT t.last_value INTO known FROM pgt_timeline AS t;
-    IF known NOT IN (0, timeline) THEN
+    IF known NOT IN (0, run) THEN
         PERFORM number_versions_anew();
     END IF;
-    PERFORM setval('pgtrickle.pgt_timeline', timeline);
+    PERFORM setval('pgtrickle.pgt_timeline', run);
     RAISE EXCEPTION 'the lock is given back' USING ERRCODE = 'triggered_action_exception', CONSTRAINT = 'heeded';
 EXCEPTION WHEN triggered_action_exception THEN
     RETURN;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.begin_timeline(bigint) IS
-    'Has versions get numbers that were not given on an earlier timeline.';
+COMMENT ON FUNCTION pgtrickle_private.begin_run(bigint) IS
+    'Has versions get numbers that were not given in an earlier run of the server.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.heed_timeline() RETURNS void
+CREATE OR REPLACE FUNCTION pgtrickle_private.heed_run() RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    timeline CONSTANT bigint := current_timeline();
+    run CONSTANT bigint := current_run();
 BEGIN
-    IF timeline <> (SELECT t.last_value FROM pgt_timeline AS t) THEN
-        PERFORM begin_timeline(timeline);
+    IF run <> (SELECT t.last_value FROM pgt_timeline AS t) THEN
+        PERFORM begin_run(run);
     END IF;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.heed_timeline() IS
-    'Before a version gets its number: notices that a promotion, or a recovery to a point in time, began a timeline.';
+COMMENT ON FUNCTION pgtrickle_private.heed_run() IS
+    'Before a version gets its number: notices that the server was started or promoted since the last one did.';

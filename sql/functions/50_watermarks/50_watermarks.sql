@@ -185,7 +185,7 @@ BEGIN
         advanced_at = clock_timestamp(), last_seen_at = clock_timestamp(), advanced_by = caller,
         marked_idle_at = NULL, marked_idle_by = NULL
     WHERE w.source_relid = source;
-    PERFORM heed_timeline();
+    PERFORM heed_run();
     INSERT INTO pgt_watermark_history (source_relid, watermark, batch, cut, advanced_at, advanced_by)
     SELECT w.source_relid, w.watermark, w.batch, w.cut, w.advanced_at, w.advanced_by FROM pgt_watermarks AS w
         WHERE w.source_relid = source;

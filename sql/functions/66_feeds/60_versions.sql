@@ -23,7 +23,7 @@ DECLARE
 BEGIN
     reached.xid := pg_current_xact_id();
     reached.pos := nextval('pgtrickle.change_pos');
-    PERFORM heed_timeline();
+    PERFORM heed_run();
     INSERT INTO pgt_versions (source_relid, watermark, batch, is_first, cut)
     SELECT t.pgt_relid, t.effective_watermark, t.effective_batch,
         NOT EXISTS (SELECT FROM pgt_versions AS v WHERE v.source_relid = t.pgt_relid
