@@ -26,6 +26,9 @@ TOGETHER = {
     "scalar": "SELECT a.x, (SELECT b.t FROM b WHERE b.id = a.id) AS t FROM a JOIN c USING (k)",
     "beside_values": "SELECT a.x, n, c.t FROM a JOIN c USING (k) JOIN (VALUES (1, 'a'), (2, 'b')) AS v (n, t)"
     " ON a.t > v.t",
+    "of_values_and_outer_rows": "SELECT v.n, g, count(c.x) AS x FROM (VALUES (1), (2)) AS v (n)"
+    " CROSS JOIN generate_series(1, 3) AS g LEFT JOIN a ON a.k = v.n LEFT JOIN c ON c.k = a.j AND c.x % 3 = g"
+    " GROUP BY 1, 2",
 }
 # A scalar subquery may have several rows for a row that another table excludes: a delta leaves nothing to Spark.
 DECIDED_BY_ALL = {"scalar"}

@@ -54,6 +54,11 @@ class Input:
         return len(self.leaves) > 1 or isinstance(self.leaves[0], Function)
 
     @property
+    def shown(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each leaf: where fewer were needed of a table, its changes have only those."""
+        return tuple(leaf.operation.columns if isinstance(leaf, Derived) else leaf.columns for leaf in self.leaves)
+
+    @property
     def where(self) -> str:
         """Its conditions, as a text."""
         return f" WHERE {' AND '.join(f'({test.expr.sql})' for test in self.tests)}" if self.tests else ""
@@ -81,7 +86,7 @@ class SubJoins:
 
     definition: Definition
     ranges: Mapping[int, ChangeRange]
-    asked: dict[tuple[str, str], list[Expr]] = field(default_factory=dict)
+    asked: dict[tuple[object, ...], list[Expr]] = field(default_factory=dict)
 
     def column(self, each: Input, expr: Expr) -> str:
         """Ask for an expression over the rows of a sub-join; return the column that will hold it."""
@@ -102,7 +107,7 @@ class SubJoins:
         return SparkLeaf(frames, tuple(name for name, _ in columns), multiplies=changed)
 
     def _asked(self, each: Input) -> list[Expr]:
-        return self.asked.setdefault((each.name, each.where), [])
+        return self.asked.setdefault((each.name, each.where, each.shown), [])
 
     def _frame(self, parts: tuple[Relation, ...]) -> Frame:
         compiler = Compiler(self.definition, self.ranges, worth_asking=self._worth_asking)
