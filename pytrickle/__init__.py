@@ -1,4 +1,4 @@
-"""Stream tables for plain PostgreSQL: refreshed differentially by Spark, gated by watermarks."""
+"""Stream tables for plain PostgreSQL: refreshed differentially by PostgreSQL or Spark, gated by watermarks."""
 
 from typing import TYPE_CHECKING, Any
 

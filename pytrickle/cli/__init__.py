@@ -51,7 +51,7 @@ EXIT_CODES = (
 
 @app.callback(epilog=EXIT_CODES)
 def root(context: typer.Context, dsn: Dsn = None, as_json: Json = False, show_version: Version = False) -> None:
-    """Stream tables for plain PostgreSQL: refreshed differentially by Spark, gated by watermarks."""
+    """Stream tables for plain PostgreSQL: refreshed differentially by PostgreSQL or Spark, gated by watermarks."""
     root_options(context, dsn, as_json)
 
 
