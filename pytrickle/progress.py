@@ -41,15 +41,29 @@ class Progress:
 
 
 def sql_type(watermark: datetime | int | str | None) -> str:
-    """Return the SQL type that says of which kind a watermark is; raise InvalidArgument for a moment without an offset.
+    """Return the SQL type that says of which kind a watermark is; raise InvalidArgument for what is none of either.
 
-    Text is an event time, such as 'infinity'.
+    A moment needs an offset, for a watermark is not moved back: no zone is guessed. Text is an event time, such as
+    'infinity'.
 
-    >>> sql_type(42)
-    'bigint'
+    >>> sql_type(42), sql_type("2026-01-01 12:00+00")
+    ('bigint', 'timestamp with time zone')
     """
+    if isinstance(watermark, bool) or not isinstance(watermark, datetime | int | str | None):
+        raise InvalidArgument(
+            f"{watermark!r} is no watermark.", "Give a datetime with a UTC offset, or a batch number."
+        )
     if isinstance(watermark, int):
         return "bigint"
-    if isinstance(watermark, datetime) and watermark.utcoffset() is None:
+    moment = _read(watermark) if isinstance(watermark, str) else watermark
+    if moment and moment.utcoffset() is None:
         raise InvalidArgument(f"{watermark} has no UTC offset.", "Give it one, such as tzinfo=datetime.UTC.")
     return "timestamp with time zone"
+
+
+def _read(text: str) -> datetime | None:
+    """Read a moment as ISO 8601 writes it; None where that is left to PostgreSQL."""
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
