@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -142,6 +143,18 @@ def test_a_directory_is_no_file_to_write_and_nothing_is_left_beside_it(shop: Dat
         refused = run("metrics", "--rules", "--output", output)
         assert refused.exit_code == 2 and "it is a directory" in refused.stderr
     assert list(tmp_path.iterdir()) == [directory]
+
+
+def test_a_pipe_or_a_link_stays_what_it_is(shop: Database, tmp_path: Path) -> None:
+    run, pipe, link, file = commands(shop.dsn), tmp_path / "pipe", tmp_path / "link", tmp_path / "file"
+    os.mkfifo(pipe)
+    link.symlink_to(file)
+    reading = os.open(pipe, os.O_RDWR)
+    for output in (pipe, link):
+        assert run("metrics", "--rules", "--output", str(output)).exit_code == 0
+    assert pipe.is_fifo() and link.is_symlink()
+    assert os.read(reading, 1 << 20) == file.read_bytes() == RULES.read_bytes()
+    os.close(reading)
 
 
 def test_an_exhausted_source_and_a_database_out_of_reach_are_told(shop: Database) -> None:

@@ -61,13 +61,17 @@ def _write(invocation: Invocation, output: Path | None, content: bytes) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Put a file in place as a whole, so that nobody reads half of it."""
+    """Put a file in place as a whole, so that nobody reads half of it; a device or a pipe stays what it is."""
     if path.is_dir():
         raise typer.BadParameter(f"{path.absolute()} cannot be written: it is a directory.")
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    target = path.resolve()
+    beside = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)
+            return
         beside.write_bytes(content)
-        beside.replace(path)
+        beside.replace(target)
     except OSError as error:
         with suppress(OSError):
             beside.unlink()
