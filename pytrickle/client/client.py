@@ -255,11 +255,14 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
         """
         self._ensure_open()
         known = self._refresher
-        if known is not None and not (known.connection.closed or known.connection.broken):
-            return known
+        if known is not None:
+            if self._snapshots.server and not (known.connection.closed or known.connection.broken):
+                return known
+            known.connection.close()
         connection = open_connection(self.settings.dsn, role="refresher")
         with translate_errors():
             keep_open(connection)
+        self._snapshots.written_by(connection)
         small, direct = self.settings.small_delta_rows, self.settings.direct_delta_rows
         planner = Planner(
             connection,

@@ -22,7 +22,7 @@ from pytrickle.database.search_path import (
     quoted_path,
 )
 from pytrickle.database.single import Single
-from pytrickle.database.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open
+from pytrickle.database.snapshot import Snapshot, Snapshots, exported_snapshot, keep_open, server_of
 from pytrickle.database.trusted import filled, function_call, settle, trusted
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "pipelined",
     "quoted_path",
     "refuse_standby",
+    "server_of",
     "settle",
     "stopped_by_limit",
     "translate_errors",

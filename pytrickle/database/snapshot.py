@@ -18,11 +18,13 @@ from pytrickle.database.errors import translate_errors
 from pytrickle.database.lock_timeout import wait_a_moment
 from pytrickle.database.pipeline import pipelined
 from pytrickle.database.trusted import filled, trusted
-from pytrickle.errors import DatabaseError
+from pytrickle.errors import ConnectionLost, DatabaseError
 
 BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-EXPORT = """
-SELECT transaction_timestamp(), pg_export_snapshot(), c.snapshot::text, c.xid::text, c.pos, c.lsn::text
+# Two servers with the same history, as after a failover, were not started in the same microsecond.
+SERVER = "extract(epoch FROM pg_postmaster_start_time())::text"
+EXPORT = f"""
+SELECT {SERVER}, transaction_timestamp(), pg_export_snapshot(), c.snapshot::text, c.xid::text, c.pos, c.lsn::text
 FROM pgtrickle.current_cut() AS c
 """
 
@@ -60,11 +62,13 @@ def exported_snapshot(dsn: str = "") -> Iterator[Snapshot]:
 class Snapshots:
     """Exports snapshots on connections that are kept: a fresh one starts with cold catalog caches.
 
-    Readers may SET LOCAL only, which ends with their snapshot.
+    Readers may SET LOCAL only, which ends with their snapshot. Who writes what is read says by `written_by` on which
+    `server`: where an address leads to another one since, a connection that was kept may still lead to the old one.
     """
 
     dsn: str = field(repr=False)
     idle: list[psycopg.Connection] = field(default_factory=list)
+    server: str | None = None
 
     @contextmanager
     def export(self) -> Iterator[Snapshot]:
@@ -74,7 +78,8 @@ class Snapshots:
         try:
             if answer is None:
                 raise DatabaseError("The server exported no snapshot.")
-            moment, name, *cut = answer
+            server, moment, name, *cut = answer
+            self.refuse_another(server, connection)
             yield Snapshot(connection, name, Cut(*cut), taken, moment)
         finally:
             self._give_back(connection)
@@ -87,6 +92,25 @@ class Snapshots:
             yield replace(snapshot, connection=connection)
         finally:
             self._give_back(connection)
+
+    def written_by(self, connection: psycopg.Connection) -> None:
+        """Read on the server that a connection leads to, and on no other one."""
+        self.close()
+        with translate_errors():
+            self.server = server_of(connection)
+
+    def refuse_another(self, server: str, connection: psycopg.Connection) -> None:
+        """Close a connection to another server than the one on which what is read is written, and raise ConnectionLost.
+
+        Which one to go on with is found out anew.
+        """
+        if self.server not in (None, server):
+            self.server = None
+            connection.close()
+            raise ConnectionLost(
+                "One connection leads to another server than the others, as after a failover.",
+                "Nothing was changed. All are opened anew; see to it that the old server takes no connections any more.",
+            )
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -126,6 +150,12 @@ class Snapshots:
             self.idle.append(connection)
         except psycopg.Error:
             connection.close()
+
+
+def server_of(connection: psycopg.Connection) -> str:
+    """Return what tells the server apart that a connection leads to."""
+    row = connection.execute(trusted(f"SELECT {SERVER}")).fetchone()
+    return str(row[0]) if row else ""
 
 
 def _begin(connection: psycopg.Connection, first: Statement) -> Answer:

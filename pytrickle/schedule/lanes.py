@@ -10,7 +10,7 @@ from graphlib import TopologicalSorter
 from logging import getLogger
 from time import monotonic, sleep
 
-from pytrickle.database import connect, is_stuck, keep_open, translate_errors, wait_a_moment
+from pytrickle.database import connect, is_stuck, keep_open, server_of, translate_errors, wait_a_moment
 from pytrickle.errors import PytrickleError
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
@@ -104,6 +104,7 @@ class Lanes:
             with translate_errors():
                 wait_a_moment(connection)
                 keep_open(connection)
+                first.snapshots.refuse_another(server_of(connection), connection)
             self.further.append(first.beside(connection))
         return self.further[number]
 

@@ -123,6 +123,41 @@ def test_versions_that_a_copy_of_the_files_lacks_are_not_given_again(lone_server
     assert set(advanced(3, 6)) & set(read) == {1, 2, 3}
 
 
+def test_what_one_server_shows_is_never_written_on_another(lone_server: Server) -> None:
+    """After a failover an old primary may go on: connections that are kept lead there, new ones do not."""
+    primary = lone_server.create("shop")
+    pytrickle.install(primary)
+    with psycopg.connect(primary, autocommit=True) as old:
+        old.execute("CREATE TABLE orders AS SELECT generate_series(1, 9) AS id")
+        with lone_server.standby() as dsn_of:
+            wait_for(lambda: answers(dsn_of("shop")), "the standby")
+            ports = ",".join(str(conninfo_to_dict(dsn)["port"]) for dsn in (primary, dsn_of("shop")))
+            hosts = make_conninfo(primary, host="127.0.0.1,127.0.0.1", port=ports, target_session_attrs="read-write")
+            with pytrickle.connect(hosts, engine="postgres", max_concurrent_refreshes=2) as client:
+                for name in "st":
+                    client.create_stream_table(name, "SELECT id FROM orders")
+                assert {result.error for result in client.tick()} == {None}
+                position = old.execute("SELECT pg_current_wal_lsn()").fetchone()
+                with psycopg.connect(dsn_of("shop"), autocommit=True) as new:
+                    behind = "SELECT pg_last_wal_replay_lsn() < %s"
+                    wait_for(lambda: new.execute(behind, position).fetchone() == (False,), "the standby to follow")
+                    cut_off(new)
+                    new.execute("SELECT pg_promote()")
+                    old.execute("INSERT INTO orders VALUES (10)")
+                    new.execute("INSERT INTO orders VALUES (20)")
+                    old.execute("ALTER DATABASE shop SET default_transaction_read_only = on")
+                    ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
+                    assert old.execute(ended, ["pytrickle/refresher"]).rowcount >= 1
+                    with pytest.raises(ConnectionLost):
+                        client.tick()
+                    assert {result.error for result in client.tick()} == {None}
+                    assert {(found.stream_table, found.matches) for found in client.verify()} == {
+                        ("public.s", True), ("public.t", True)
+                    }  # fmt: skip
+                    assert new.execute("SELECT max(id) FROM s").fetchone() == (20,)
+                    assert old.execute("SELECT max(id) FROM s").fetchone() == (9,)
+
+
 def test_a_refresher_forgets_what_a_failover_lost(lone_server: Server) -> None:
     primary = lone_server.create("shop")
     pytrickle.install(primary)
