@@ -100,7 +100,7 @@ class Snapshots:
             self.server = server_of(connection)
 
     def refuse_another(self, server: str, connection: psycopg.Connection) -> None:
-        """Close a connection to another server than the one on which what is read is written, and raise ConnectionLost.
+        """Close a connection to another server than that on which what is read is written; raise ConnectionLost.
 
         Which one to go on with is found out anew.
         """

@@ -13,6 +13,9 @@ GROUPED = "SELECT {items}\nFROM (\n{rows}\n) AS d{group}"
 FINAL = "SELECT {output}\nFROM (SELECT {inner} FROM {state}) AS g{having}"
 ONE_BY_ONE = f"SELECT d.*{{places}} FROM (\n{{rows}}\n) AS d, {copies(f'd.{WEIGHT}')}"
 
+# The expression of an index must fit on a page before PostgreSQL 18, where some 460 columns do.
+MOST_HASHED = 400
+
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
@@ -134,9 +137,12 @@ class Grouped:
 
 
 def row_hash(alias: str, columns: tuple[str, ...]) -> str:
-    """Write the 64-bit hash under which rows are found: equal rows hash equally, whatever their types."""
+    """Write the 64-bit hash under which rows are found: equal rows hash equally, whatever their types.
+
+    Of very many columns it is that of the first ones. All are compared where rows are found by it.
+    """
     prefix = f"{alias}." if alias else ""
-    return f"hash_record_extended(ROW({', '.join(prefix + column for column in columns)}), 0)"
+    return f"hash_record_extended(ROW({', '.join(prefix + column for column in columns[:MOST_HASHED])}), 0)"
 
 
 def same_row(left: str, right: str, columns: tuple[str, ...], hashed: tuple[str, ...]) -> str:
