@@ -28,7 +28,7 @@ COMMANDS = {
     "reset_watermark": "watermark reset SOURCE VALUE",
     "resume_stream_table": "resume NAME",
     "freshness": "freshness",
-    "set_alert_limits": "alert set --source SOURCE",
+    "set_alert_limits": "alert set --source SOURCE --lag VALUE",
     "set_source_limits": "source limits SOURCE",
     "set_watermark_checks": "source checks SOURCE --max-ahead VALUE",
     "source_gates": "gates",

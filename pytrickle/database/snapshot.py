@@ -109,7 +109,7 @@ class Snapshots:
             connection.close()
             raise ConnectionLost(
                 "One connection leads to another server than the others, as after a failover.",
-                "Nothing was changed. All are opened anew; see to it that the old server takes no connections any more.",
+                "Nothing was changed. All are opened anew; see to it that the old server takes no connections.",
             )
 
     def close(self) -> None:

@@ -76,6 +76,8 @@ def test_reports_may_have_no_rows_or_all(db: Database) -> None:
         ("alert('heat', 'orders', true, 'hot', since => '-infinity')", "is not a valid since", "leave it out"),
         ("repair_capture('orders_pkey')", "'public.orders_pkey' is not a valid source", "a stream table reads"),
         ("repair_capture('shown')", "'public.shown' is not a valid source", "a stream table reads"),
+        ("repair_capture('pg_class'::regclass)", "'pg_class' is not a valid source", "or a feed reads"),
+        ("create_feed('f', 'orders', owner => 'nobody else')", "'nobody else' is not a valid owner", "no such role"),
         ("repair_capture(NULL::regclass)", "source must not be NULL", "a stream table reads"),
         ("bulk_alter_stream_tables(NULL, '{}')", "list of stream tables must not be NULL", "an empty list"),
         ("bulk_drop_stream_tables(NULL)", "list of stream tables must not be NULL", "an empty list"),

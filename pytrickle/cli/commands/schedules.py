@@ -22,7 +22,7 @@ def pause(invocation: Invocation, name: Name = None, all_tables: All = False) ->
     _one_or_all(name, all_tables)
     with invocation.client() as client:
         count = client.pause(name)
-    invocation.show({"paused": count}, lambda _: f"Paused {_tables(name, count)}.")
+    invocation.show({"paused": count}, lambda _: _told("Paused", name, count, "is paused already"))
 
 
 @command(app, "resume", example="pytrickle resume totals")
@@ -31,7 +31,7 @@ def resume(invocation: Invocation, name: Name = None, all_tables: All = False) -
     _one_or_all(name, all_tables)
     with invocation.client() as client:
         count = client.resume(name)
-    invocation.show({"resumed": count}, lambda _: f"Resumed {_tables(name, count)}.")
+    invocation.show({"resumed": count}, lambda _: _told("Resumed", name, count, "was not paused"))
 
 
 def _one_or_all(name: str | None, all_tables: bool) -> None:
@@ -39,5 +39,7 @@ def _one_or_all(name: str | None, all_tables: bool) -> None:
         raise typer.BadParameter("Give either the name of a stream table or --all.")
 
 
-def _tables(name: str | None, count: int) -> str:
-    return f"stream table {name}" if name else f"{count} stream table{'' if count == 1 else 's'}"
+def _told(done: str, name: str | None, count: int, otherwise: str) -> str:
+    if name:
+        return f"{done} stream table {name}." if count else f"Stream table {name} {otherwise}."
+    return f"{done} {count} stream table{'' if count == 1 else 's'}."

@@ -151,6 +151,9 @@ DECLARE
 BEGIN
     IF COALESCE((SELECT c.relkind NOT IN ('r', 'p') FROM pg_class AS c WHERE c.oid = source), source IS NULL) THEN
         PERFORM refuse_value('source', qualified_name(source), 'Name a table that a stream table reads.');
+    ELSIF NOT EXISTS (SELECT FROM pgt_dependencies AS d WHERE d.source_relid = source)
+            AND NOT EXISTS (SELECT FROM pgt_change_tracking AS k WHERE k.source_relid = source) THEN
+        PERFORM refuse_value('source', source::text, 'Name a table that a stream table or a feed reads.');
     END IF;
     -- The strongest lock that removing needs comes first: one that is kept while waiting for another would stop
     -- loaders.

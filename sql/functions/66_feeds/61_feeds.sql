@@ -42,6 +42,8 @@ BEGIN
         PERFORM refuse_value('name', name, 'Give the feed a name.');
     ELSIF owner IS NULL THEN
         PERFORM refuse_value('owner', NULL, 'Name the role that reads the feed.');
+    ELSIF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = owner) THEN
+        PERFORM refuse_value('owner', owner, 'There is no such role: name the one that reads the feed.');
     ELSIF relation IS NULL OR NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation) THEN
         PERFORM refuse_value('relation', relation::text, 'Name a table or stream table.');
     ELSIF (SELECT c.relpersistence = 't' FROM pg_class AS c WHERE c.oid = relation) THEN
