@@ -25,8 +25,9 @@ Every command takes `--dsn` and `--json`, before or after its name. Without `--d
 errors and progress to standard error; a password is never printed.
 
 On a terminal, a table is laid out for its width: sentences are wrapped between words, and what is least important is
-left out and named below. A pipe or a file gets every column, one line for each row. Moments are written to the second,
-in your own time zone on a terminal and in UTC elsewhere; `--json` has them in full, in UTC, and durations in seconds.
+left out and named below. A pipe or a file gets every column, one line for each row of up to 2,000 characters. Moments
+are written to the second, in your own time zone on a terminal and in UTC elsewhere; `--json` has them in full, in UTC,
+and durations in seconds.
 
 | exit code | |
 |---|---|
