@@ -80,7 +80,7 @@ def _cases(
     without = [_take_out(expression, found, SUBQUERY) for expression in expressions]
     cases: list[tuple[Block, Values]] = [(block, {})]
     for number, node in enumerate(found):
-        direct = wanted and _is_marker(without[0].unnest(), number)
+        direct = wanted and _counts_where_true(without[0], number)
         cases = [
             (after, {**values, **_named(number, node, value)})
             for before, values in cases
@@ -138,8 +138,15 @@ def _take_out(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Ex
     return expression.copy().transform(step)
 
 
-def _is_marker(node: exp.Expr, number: int) -> bool:
-    return isinstance(node, exp.Column) and node.table == SUBQUERY and node.name == f"s{number}"
+def _counts_where_true(condition: exp.Expr, number: int) -> bool:
+    """Whether false and NULL of a subquery come to the same in a condition of which only true counts.
+
+    So they do where nothing but AND and OR stands around it: those are true of what is true, or are not.
+    """
+    bare = condition.unnest()
+    if isinstance(bare, exp.And | exp.Or):
+        return any(_counts_where_true(side, number) for side in (bare.this, bare.expression))
+    return isinstance(bare, exp.Column) and bare.table == SUBQUERY and bare.name == f"s{number}"
 
 
 @dataclass(frozen=True, slots=True)

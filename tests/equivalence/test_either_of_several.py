@@ -1,0 +1,62 @@
+"""Conditions of several subqueries under AND and OR, with NULLs on either side: only where they are true counts."""
+
+from random import Random
+
+import pytest
+
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
+
+TABLES = """
+CREATE TABLE t (id int PRIMARY KEY, x int, y int);
+CREATE TABLE u (a int, b int);
+CREATE TABLE v (a int, b int);
+INSERT INTO t SELECT n, NULLIF(n % 5, 0), NULLIF(n % 4, 1) FROM generate_series(1, 12) AS n;
+"""
+QUERIES = {
+    "either": "SELECT id FROM t WHERE x IN (SELECT a FROM u) OR y IN (SELECT a FROM v)",
+    "one_of_three": "SELECT id FROM t"
+    " WHERE x IN (SELECT a FROM u) OR y IN (SELECT b FROM v) OR id IN (SELECT b FROM u)",
+    "any_or_all": "SELECT id FROM t WHERE x > ANY (SELECT a FROM u) OR y <= ALL (SELECT b FROM v)",
+    "of_rows": "SELECT id FROM t WHERE (x, y) IN (SELECT a, b FROM u) OR y IN (SELECT a FROM v)",
+    "not_in_or_in": "SELECT id FROM t WHERE x NOT IN (SELECT a FROM u) OR y IN (SELECT a FROM v)",
+    "each_with_another": "SELECT id FROM t"
+    " WHERE (x IN (SELECT a FROM u) AND y > 1) OR (y IN (SELECT a FROM v) AND x IS NULL)",
+    "of_groups": "SELECT x, count(*) AS n FROM t GROUP BY x"
+    " HAVING x IN (SELECT a FROM u) OR min(y) IN (SELECT b FROM v)",
+    "joined": "SELECT t.id, w.a FROM t JOIN v AS w ON t.x IN (SELECT a FROM u) OR t.y = w.b",
+}
+
+
+def a_change(random: Random) -> str:
+    """Write one statement; now and then a subquery has no rows, or one that is NULL."""
+    table, a, b = random.choice("uv"), *(random.choice(("NULL", "1", "2", "3", "4")) for _ in "ab")
+    return random.choice(
+        (
+            f"INSERT INTO {table} VALUES ({a}, {b})",
+            f"INSERT INTO {table} VALUES ({a}, {b})",
+            f"DELETE FROM {table} WHERE a IS NOT DISTINCT FROM {a}",
+            f"DELETE FROM {table}",
+            f"UPDATE t SET x = {a}, y = {b} WHERE id % 6 = {random.randrange(6)}",
+        )
+    )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_are_those_for_which_it_is_true(db: Database, seed: int) -> None:
+    db.execute(TABLES)
+    random, changed = Random(seed), set[str]()
+    with local_client(db.dsn) as (client, _), db.connect() as connection:
+        for name, query in QUERIES.items():
+            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
+            client.refresh(name)
+        for _ in range(25):
+            for _ in range(random.randrange(1, 3)):
+                db.execute(a_change(random))
+            for name, query in QUERIES.items():
+                result = client.refresh(name)
+                assert result.action in ("DIFFERENTIAL", "NO_DATA"), result
+                assert not differences(connection, name, query, True), name
+                changed |= {name} if result.rows_inserted + result.rows_deleted else set()
+    assert changed == QUERIES.keys()
