@@ -25,6 +25,15 @@ QUERIES = {
     " WHERE (x IN (SELECT a FROM u) AND y > 1) OR (y IN (SELECT a FROM v) AND x IS NULL)",
     "of_groups": "SELECT x, count(*) AS n FROM t GROUP BY x"
     " HAVING x IN (SELECT a FROM u) OR min(y) IN (SELECT b FROM v)",
+    "in_case": """SELECT id, CASE WHEN x IN (SELECT a FROM u) THEN 'u' WHEN y IN (SELECT b FROM v) AND x > 0 THEN 'v'
+        END AS c FROM t""",
+    "of_what_case": "SELECT id, CASE y > 1 OR x IN (SELECT a FROM u) WHEN true THEN 1 WHEN false THEN 2 END AS c"
+    " FROM t",
+    "what_case_gives": "SELECT id, CASE WHEN y > 1 THEN x IN (SELECT a FROM u) ELSE x > 2 END AS c FROM t",
+    "once_true_once_null": "SELECT id FROM t"
+    " WHERE (x IN (SELECT a FROM u) AND y > 1) OR (x IN (SELECT a FROM u)) IS NULL",
+    "in_case_and_shown": "SELECT id, x IN (SELECT a FROM u) AS i, CASE WHEN x IN (SELECT a FROM u) THEN 1 END AS c"
+    " FROM t",
     "joined": "SELECT t.id, w.a FROM t JOIN v AS w ON t.x IN (SELECT a FROM u) OR t.y = w.b",
 }
 

@@ -80,7 +80,7 @@ def _cases(
     without = [_take_out(expression, found, SUBQUERY) for expression in expressions]
     cases: list[tuple[Block, Values]] = [(block, {})]
     for number, node in enumerate(found):
-        direct = wanted and _counts_where_true(without[0], number)
+        direct = all(_counts_where_true(each, number, wanted) for each in without)
         cases = [
             (after, {**values, **_named(number, node, value)})
             for before, values in cases
@@ -138,15 +138,31 @@ def _take_out(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Ex
     return expression.copy().transform(step)
 
 
-def _counts_where_true(condition: exp.Expr, number: int) -> bool:
-    """Whether false and NULL of a subquery come to the same in a condition of which only true counts.
+def _counts_where_true(expression: exp.Expr, number: int, wanted: bool) -> bool:
+    """Whether a subquery that is false comes to the same as one that is NULL, wherever an expression names it.
 
-    So they do where nothing but AND and OR stands around it: those are true of what is true, or are not.
+    It does in conditions of which only true counts: those of CASE, and the whole expression if that is `wanted`. There
+    nothing but AND and OR may stand around it: whether they are true depends on what is true within them.
     """
-    bare = condition.unnest()
-    if isinstance(bare, exp.And | exp.Or):
-        return any(_counts_where_true(side, number) for side in (bare.this, bare.expression))
-    return isinstance(bare, exp.Column) and bare.table == SUBQUERY and bare.name == f"s{number}"
+    named = (node for node in expression.find_all(exp.Column) if _is_marker(node, number))
+    tops = (_within_and_or(node, expression) for node in named)
+    return all(wanted if top is expression else _is_condition_of_case(top) for top in tops)
+
+
+def _within_and_or(node: exp.Expr, root: exp.Expr) -> exp.Expr:
+    """Return the largest part of an expression that has nothing but AND and OR around a node."""
+    while node is not root and isinstance(node.parent, exp.And | exp.Or | exp.Paren):
+        node = node.parent
+    return node
+
+
+def _is_condition_of_case(node: exp.Expr) -> bool:
+    branch = node.parent
+    return isinstance(branch, exp.If) and node.arg_key == "this" and not (branch.parent and branch.parent.this)
+
+
+def _is_marker(node: exp.Column, number: int) -> bool:
+    return node.table == SUBQUERY and node.name == f"s{number}"
 
 
 @dataclass(frozen=True, slots=True)
