@@ -19,6 +19,12 @@ WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_constraint AS c
     WHERE c.conname = k.name AND c.conrelid = to_regclass('pgtrickle.' || k.relation))
 LIMIT 1
 """
+# Its rows may be on their way.
+_COPYING = """
+SELECT format('the subscription %I copies it from another server', s.subname)
+FROM pg_catalog.pg_subscription_rel AS r JOIN pg_catalog.pg_subscription AS s ON s.oid = r.srsubid
+WHERE r.srrelid = to_regclass('pgtrickle.pgt_schema_version')
+"""
 _HINT = (
     "It goes on by itself once the restore is done. If the restore has ended, correct what it failed at and repeat it,"
     " its section post-data included."
@@ -41,6 +47,11 @@ def refuse_half_restored(connection: psycopg.Connection, *, has_rows: bool) -> N
     """Raise RestoreUnderWay where the catalog lacks something still, NotInstalled where it lacks its rows alone."""
     if missing := connection.execute(_MISSING).fetchone():
         raise RestoreUnderWay(f"The database is not restored completely yet: it lacks {missing[0]}.", _HINT)
+    if not has_rows and (copying := connection.execute(_COPYING).fetchone()):
+        raise RestoreUnderWay(
+            f"The database is not restored completely yet: {copying[0]}.",
+            "Its rows arrive by themselves. Look into pg_stat_subscription and the server's log where they do not.",
+        )
     if not has_rows:
         raise NotInstalled(
             "The pytrickle catalog of this database was restored without its rows, as pg_dump --schema-only writes it.",

@@ -100,7 +100,7 @@ class WaitTimeout(NotYet):
 
 
 class RestoreUnderWay(NotYet):
-    """The database is being restored: some of the catalog is not there yet."""
+    """The database is being restored or copied: some of the catalog is not there yet, or comes from another server."""
 
     default_hint = "It goes on by itself once the restore is done."
 

@@ -52,6 +52,7 @@ PUBLIC_FUNCTIONS = WITH_ARGUMENTS | {
 # What those call with the rights of their caller: it tells nothing that is not told to everybody.
 INNER_FUNCTIONS = {
     *("catalog_owner", "qualified_name", "relation_named", "source_named", "known_stream_table", "stream_table_id"),
+    "is_copied",
     *("stream_table_relation", "refuse_value", "check_choice", "late_limit", "reads_all", "check_reads_all"),
     *("distance", "readable_stream_table", "check_wait", "reach", "await_progress", "refuse_stale", "filled_at"),
     *("check_span", "read_moment", "row_limit"),

@@ -82,6 +82,7 @@ BEGIN
         EXECUTE format('ALTER TABLE %s DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY', buffer);
     END IF;
     EXECUTE format('COMMENT ON TABLE %s IS %L', buffer, 'Change buffer of ' || qualified_name(source));
+    PERFORM keep_copies_out(buffer::regclass);
     PERFORM hand_over(buffer::regclass);
     INSERT INTO pgt_change_tracking (source_relid, source_name, buffer, capture_mode, captured_columns, relations)
     VALUES (source, qualified_name(source), buffer, capture_mode(source), '{}', capture_relations(source));

@@ -22,6 +22,9 @@ AS $$
 DECLARE
     cleaned cut[];
 BEGIN
+    IF is_copied() THEN
+        RETURN NEW;
+    END IF;
     SELECT cleaned_through INTO cleaned FROM pgt_change_tracking WHERE source_relid = NEW.source_relid FOR SHARE;
     IF FOUND AND NOT cut_is_readable(NEW.frontier, NEW.captured_xid, NEW.captured_pos, cleaned) THEN
         RAISE EXCEPTION 'the change buffer of % no longer reaches back to this frontier', NEW.source_name

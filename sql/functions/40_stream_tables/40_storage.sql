@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.guard_stream_table() RETURNS trigge
 AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = TG_RELID
-        AND refresh_xid = pg_current_xact_id_if_assigned()) THEN
+        AND refresh_xid = pg_current_xact_id_if_assigned()) AND NOT is_copied() THEN
         RAISE EXCEPTION '% is a stream table, only its refresh may change it', TG_RELID::regclass
             USING ERRCODE = '55000', CONSTRAINT = 'stream_table_read_only',
                   HINT = 'Change the tables its defining query reads.';
@@ -14,7 +14,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.guard_stream_table() IS
-    'Refuses (55000) writes to a stream table other than by its refresh.';
+    'Refuses (55000) writes to a stream table other than by its refresh, be it that of the server of which this '
+    'database is a copy.';
 
 -- What a subscription brings fires the triggers of rows only, in a session of the role "replica". There alone the
 -- second trigger fires, so that a refresh does not pay for it.
@@ -101,7 +102,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.guard_kept_table() RETURNS trigger
 AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pgt_stream_tables AS s WHERE s.refresh_xid = pg_current_xact_id_if_assigned()
-        AND TG_RELID IN (SELECT kept_beside(s.pgt_id))) THEN
+        AND TG_RELID IN (SELECT kept_beside(s.pgt_id))) AND NOT is_copied() THEN
         RAISE EXCEPTION '% is kept beside a stream table, only refreshes may change it', TG_RELID::regclass
             USING ERRCODE = '55000', CONSTRAINT = 'stream_table_read_only',
                   HINT = 'To have it made anew: SELECT pgtrickle.reinitialize_stream_table(name).';
@@ -122,6 +123,7 @@ BEGIN
                    'FOR EACH STATEMENT WHEN (NOT starts_with(current_setting(''application_name''), ''pytrickle/'')) '
                    'EXECUTE FUNCTION pgtrickle_private.guard_kept_table()', kept);
     EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER pgtrickle_guard', kept);
+    PERFORM keep_copies_out(kept);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.guard_kept(regclass) IS

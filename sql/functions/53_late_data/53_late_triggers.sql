@@ -63,7 +63,7 @@ DECLARE
     asserted CONSTANT text := format(
         'SELECT w.watermark, w.source_relid INTO asserted, source FROM pgtrickle.pgt_event_times AS e JOIN '
         'pgtrickle.pgt_watermarks AS w USING (source_relid) '
-        'WHERE e.event_time_id = %s', (declared).event_time_id);
+        'WHERE e.event_time_id = %s AND NOT pgtrickle_private.is_copied()', (declared).event_time_id);
     entry CONSTANT text := format(
         'INSERT INTO pgtrickle.pgt_late_rows (source_relid, event_time, watermark, row_data, arrived_at, arrived_by, '
         'status) '

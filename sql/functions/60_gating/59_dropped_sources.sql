@@ -55,6 +55,9 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.name_sources() RETURNS trigger
         SET quote_all_identifiers = off
 AS $$
 BEGIN
+    IF is_copied() THEN
+        RETURN NEW;
+    END IF;
     -- One that is gone keeps the name and the owner that it had.
     SELECT array_agg(COALESCE(quote_ident(n.nspname) || '.' || quote_ident(c.relname), o.name) ORDER BY s.place),
         array_agg(COALESCE(pg_get_userbyid(c.relowner)::text, o.owner) ORDER BY s.place)

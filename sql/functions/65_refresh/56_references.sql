@@ -4,7 +4,9 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.follow_reference() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
-    IF TG_RELID = 'pgt_stream_tables'::regclass THEN
+    IF is_copied() THEN
+        RETURN NULL;
+    ELSIF TG_RELID = 'pgt_stream_tables'::regclass THEN
         DELETE FROM pgt_dependencies AS d WHERE d.pgt_id = OLD.pgt_id;
         DELETE FROM pgt_refresh_history AS h WHERE h.pgt_id = OLD.pgt_id;
         DELETE FROM pgt_refresh_requests AS r WHERE r.pgt_id = OLD.pgt_id;

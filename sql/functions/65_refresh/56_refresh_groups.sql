@@ -79,6 +79,9 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.leave_refresh_groups() RETURNS trig
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
+    IF is_copied() THEN
+        RETURN NULL;
+    END IF;
     DELETE FROM pgt_refresh_groups WHERE OLD.pgt_relid = ANY (members) AND cardinality(members) <= 2;
     UPDATE pgt_refresh_groups SET members = array_remove(members, OLD.pgt_relid) WHERE OLD.pgt_relid = ANY (members);
     RETURN NULL;

@@ -38,9 +38,11 @@ DECLARE
     reason CONSTANT text := restored();
     adopted integer;
 BEGIN
+    PERFORM refuse_copied();
     IF reason IS NULL THEN
         RETURN 0;
     END IF;
+    PERFORM number_rows_onward();
     UPDATE pgt_dependencies SET frontier = NULL;
     DELETE FROM pgt_watermark_history;
     UPDATE pgt_watermarks SET cut = ROW('1:1:', NULL, NULL, NULL)::cut;
@@ -67,7 +69,7 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle.adopt_cluster() IS
     'After a restore, into this cluster or another: voids frontiers and cuts, installs capture anew and has all '
-    'stream tables reinitialized. '
+    'stream tables reinitialized. Error 55000 while a subscription copies the database from another server. '
     'Watermarks stay, but hold_back needs each source to advance once more. Returns the number of stream tables '
     'adopted, 0 where nothing was to do.';
 

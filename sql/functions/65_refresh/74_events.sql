@@ -34,7 +34,7 @@ DECLARE
     stopped CONSTANT boolean := OLD.paused OR OLD.status = 'SUSPENDED';
     stops CONSTANT boolean := NEW.paused OR NEW.status = 'SUSPENDED';
 BEGIN
-    IF notify_form() = 'own' THEN
+    IF notify_form() = 'own' OR is_copied() THEN
         RETURN NULL;
     END IF;
     IF NEW.status = 'SUSPENDED' AND OLD.status <> 'SUSPENDED' THEN

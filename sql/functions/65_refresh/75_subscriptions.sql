@@ -45,6 +45,9 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.tell_of_refresh() RETURNS trigger
     LANGUAGE plpgsql SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
+    IF is_copied() THEN
+        RETURN NULL;
+    END IF;
     IF NEW.rows_inserted + NEW.rows_deleted > 0 THEN
         PERFORM tell(s.channel, jsonb_build_object('name', t.pgt_schema || '.' || t.pgt_name,
             'inserted_count', NEW.rows_inserted, 'deleted_count', NEW.rows_deleted))

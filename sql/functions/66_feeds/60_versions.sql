@@ -19,8 +19,12 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.record_version() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    reached cut := current_cut();
+    reached cut;
 BEGIN
+    IF is_copied() THEN
+        RETURN NULL;
+    END IF;
+    reached := current_cut();
     reached.xid := pg_current_xact_id();
     reached.pos := nextval('pgtrickle.change_pos');
     PERFORM heed_run();

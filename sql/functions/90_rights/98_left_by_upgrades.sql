@@ -52,6 +52,20 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.guard_kept_tables() IS
     'Guards what is kept beside stream tables and is not guarded yet.';
 
+-- Earlier versions let a subscription that brings the whole database fill them.
+CREATE OR REPLACE FUNCTION pgtrickle_private.keep_all_copies_out() RETURNS void
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT keep_copies_out(c.oid) FROM (
+        SELECT to_regclass(k.buffer) FROM pgt_change_tracking AS k
+        UNION ALL SELECT b FROM pgt_stream_tables AS s, kept_beside(s.pgt_id) AS b) AS made(relation)
+    JOIN pg_class AS c ON c.oid = made.relation
+    WHERE pg_has_role(c.relowner, 'USAGE') AND NOT EXISTS (
+        SELECT FROM pg_trigger AS g WHERE g.tgrelid = c.oid AND g.tgname = 'pgtrickle_copied')
+$$;
+COMMENT ON FUNCTION pgtrickle_private.keep_all_copies_out() IS
+    'Does what keep_copies_out() does for what was made before there was that.';
+
 -- Earlier versions captured the same by functions that differ as this says. What they wrote otherwise, of partitioned
 -- tables and of generated columns, is computed anew.
 CREATE OR REPLACE FUNCTION pgtrickle_private.former_capture_body(body text) RETURNS text

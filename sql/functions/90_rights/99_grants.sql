@@ -113,6 +113,7 @@ AS $$
         'pgtrickle.covers(pgtrickle.cut, xid8, bigint)',
         -- What these call with the rights of their caller: it tells nothing that is not told to everybody.
         'pgtrickle_private.catalog_owner()',
+        'pgtrickle_private.is_copied()',
         'pgtrickle_private.qualified_name(regclass)',
         'pgtrickle_private.readable_text(text)', 'pgtrickle_private.readable_texts(text[])',
         'pgtrickle.problems()',
@@ -202,6 +203,7 @@ BEGIN
     PERFORM hand_over_everything();
     PERFORM add_change_clocks();
     PERFORM guard_kept_tables();
+    PERFORM keep_all_copies_out();
     PERFORM drop_idle_copies();
     PERFORM never_analyze(c.oid) FROM pg_class AS c
         WHERE c.relnamespace = 'pgtrickle_sinks'::regnamespace AND c.relkind = 'r' AND pg_has_role(c.relowner, 'USAGE');
