@@ -136,6 +136,10 @@ SELECT id FROM orders WHERE (customer, amount) < ANY (SELECT customer, amount FR
 SELECT id FROM orders WHERE note LIKE ANY (SELECT name FROM customers) OR note !~ ALL (SELECT region FROM customers);
 -- EXISTS under AND
 SELECT id FROM customers c WHERE region = 'x' AND EXISTS (SELECT FROM orders o WHERE o.customer = c.id);
+-- several IN under OR, with NULLs
+SELECT id FROM orders WHERE customer IN (SELECT customer FROM returns) OR amount IN (SELECT amount FROM returns);
+-- several IN in CASE, with NULLs
+SELECT id, CASE WHEN customer IN (SELECT customer FROM returns) THEN 1 WHEN amount IN (SELECT amount FROM returns) THEN 2 END FROM orders;
 -- EXISTS under OR
 SELECT id FROM customers c WHERE region = 'x' OR EXISTS (SELECT FROM orders o WHERE o.customer = c.id);
 -- nested EXISTS

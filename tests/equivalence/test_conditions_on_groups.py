@@ -43,7 +43,7 @@ def check(db: Database, client: Client, seed: int, number: int, batches: int) ->
             connection.execute(changes(chance).encode())
 
 
-@pytest.mark.parametrize("seed", first(2, range(40), then=2))
+@pytest.mark.parametrize("seed", first(1, range(40), then=3))
 def test_the_double_keeps_the_groups_that_postgresql_keeps(db: Database, seed: int) -> None:
     with local_client(db.dsn, engine="spark") as (client, _):
         check(db, client, seed, 8, 3)

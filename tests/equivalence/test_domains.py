@@ -6,7 +6,7 @@ from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 from tests.equivalence.runs import disable_jit
-from tests.repeats import first, on_both_servers
+from tests.repeats import first
 
 TABLES = """
 CREATE DOMAIN named AS text NOT NULL; CREATE DOMAIN again AS named;
@@ -48,7 +48,6 @@ BATCHES = (
 )
 
 
-@on_both_servers
 @pytest.mark.parametrize("small", first(1, (20_000, 0)), ids=lambda rows: f"small={rows}")
 def test_what_a_query_shows_of_a_domain_need_not_fit_it(every_db: Database, small: int) -> None:
     db = every_db

@@ -14,6 +14,7 @@ from tests.conftest import Database
 from tests.equivalence.kept_worlds import QUERIES, change, filled
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
+from tests.repeats import first
 
 STAMP = """
 SELECT kept_groups IS NOT NULL AND kept_groups LIKE '% ' || frontier_version FROM pgtrickle.pgt_stream_tables
@@ -52,7 +53,7 @@ def check(db: Database, queries: dict[str, str]) -> None:
     assert not any(wrong.values()), wrong
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first(1, range(3)))
 def test_whatever_changes_groups_are_kept_and_the_answer_is_that_of_the_query(
     db: Database, client: Client, seed: int
 ) -> None:

@@ -13,6 +13,7 @@ from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.spark.run import SparkEngine
 from pytrickle.errors import SparkOutOfMemory
 from tests.conftest import Database
+from tests.repeats import first
 from tests.spark.test_joins import compare, tick
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def counted_reads() -> Iterator[list[str]]:
         yield queries
 
 
-@pytest.mark.parametrize("owned", [True, False], ids=["our session", "the user's"])
+@pytest.mark.parametrize("owned", first(1, [True, False]), ids=["our session", "the user's"])
 def test_few_rows_are_read_at_once_and_give_what_postgresql_gives(
     db: Database, spark: SparkSession, owned: bool
 ) -> None:
