@@ -20,6 +20,10 @@ QUERIES = {
     "one_of_three": "SELECT id FROM t"
     " WHERE x IN (SELECT a FROM u) OR y IN (SELECT b FROM v) OR id IN (SELECT b FROM u)",
     "any_or_all": "SELECT id FROM t WHERE x > ANY (SELECT a FROM u) OR y <= ALL (SELECT b FROM v)",
+    "exists_beside_another": "SELECT id FROM t WHERE EXISTS"
+    " (SELECT FROM u WHERE u.a = t.x AND t.y >= ANY (SELECT b FROM u)) OR t.y > 2",
+    "exists_in_case": "SELECT id, CASE WHEN EXISTS"
+    " (SELECT FROM u WHERE u.a = t.x AND t.y >= ANY (SELECT b FROM u)) THEN 1 END AS c FROM t",
     "of_rows": "SELECT id FROM t WHERE (x, y) IN (SELECT a, b FROM u) OR y IN (SELECT a FROM v)",
     "not_in_or_in": "SELECT id FROM t WHERE x NOT IN (SELECT a FROM u) OR y IN (SELECT a FROM v)",
     "each_with_another": "SELECT id FROM t"

@@ -30,7 +30,7 @@ def present(facts: Facts, block: Block, inner: tuple[Block, ...], negated: bool 
 
 
 def in_cases(recursion: Recursion, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
-    """List the cases of IN over a subquery; `direct` says that only the rows for which it is true count."""
+    """List the cases of IN over a subquery; `direct` says that NULL counts as false."""
     items = [resolve(each, context.outer) for each in items_of(node.this)]
     inner = recursion.derived(node.args["query"], context)
     values = [list(each.names[""].values()) for each in inner]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from sqlglot import exp
 
@@ -32,6 +33,14 @@ from pytrickle.plan.sql.three_valued import conjuncts, truth
 Case = tuple[Block, exp.Expr]
 # The values of subqueries, or of the columns of their rows, by the columns that stand in for them.
 Values = Mapping[str, exp.Expr]
+
+
+class Counts(Enum):
+    """What counts of a subquery: its value, NULL included; whether it is true; or just the rows for which it is."""
+
+    VALUE = auto()
+    TRUTH = auto()
+    TRUE_ROWS = auto()
 
 
 def filtered(recursion: Recursion, block: Block, condition: exp.Expr | None, context: Context) -> tuple[Block, ...]:
@@ -64,7 +73,7 @@ def hoist(
 ) -> tuple[Block, ...]:
     """Give blocks the values of subqueries that were taken out, as names of HOISTED."""
     for number, node in enumerate(found):
-        cases = [case for block in blocks for case in _subquery_cases(recursion, block, node, context, False)]
+        cases = [case for block in blocks for case in _subquery_cases(recursion, block, node, context, Counts.VALUE)]
         blocks = tuple(
             block.named({**block.names, HOISTED: {**block.names.get(HOISTED, {}), **_named(number, node, value)}})
             for block, value in cases
@@ -80,11 +89,11 @@ def _cases(
     without = [_take_out(expression, found, SUBQUERY) for expression in expressions]
     cases: list[tuple[Block, Values]] = [(block, {})]
     for number, node in enumerate(found):
-        direct = all(_counts_where_true(each, number, wanted) for each in without)
+        counts = _what_counts(without, number, wanted)
         cases = [
             (after, {**values, **_named(number, node, value)})
             for before, values in cases
-            for after, value in _subquery_cases(recursion, before, node, context, direct)
+            for after, value in _subquery_cases(recursion, before, node, context, counts)
         ]
         cases = _fitting(recursion.facts, cases)
     result: list[tuple[Block, list[exp.Expr]]] = []
@@ -136,6 +145,14 @@ def _take_out(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Ex
         return exp.column(f"s{number(node)}", table=table)
 
     return expression.copy().transform(step)
+
+
+def _what_counts(expressions: list[exp.Expr], number: int, wanted: bool) -> Counts:
+    """Say what counts of a subquery; of a single expression only the rows may be `wanted` for which it is true."""
+    (bare, *_) = (each.unnest() for each in expressions)
+    if wanted and isinstance(bare, exp.Column) and _is_marker(bare, number):
+        return Counts.TRUE_ROWS
+    return Counts.TRUTH if all(_counts_where_true(each, number, wanted) for each in expressions) else Counts.VALUE
 
 
 def _counts_where_true(expression: exp.Expr, number: int, wanted: bool) -> bool:
@@ -192,29 +209,29 @@ def _stands_in(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.table == SUBQUERY
 
 
-def _subquery_cases(recursion: Recursion, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
-    """List the cases of one subquery; `direct` says that only the rows for which it is true count."""
+def _subquery_cases(recursion: Recursion, block: Block, node: exp.Expr, context: Context, counts: Counts) -> list[Case]:
+    """List the cases of one subquery."""
     if reads_no_table(node):
         return [(block, embedded(recursion.facts, node, block.names, context.outer))]
     if has_query_operand(node):
-        return _with_operand(recursion, block, node, context, direct)
+        return _with_operand(recursion, block, node, context, counts)
     inside = context.within(block)
     match node:
         case exp.Exists() if pulled := pulled_out(node, recursion.facts.definition.aggregates):
-            return _both(recursion, block, pulled, context, direct)
+            return _both(recursion, block, pulled, context, counts)
         case exp.Exists():
             return present(recursion.facts, block, recursion.rows(node.this, inside))
         case exp.In():
-            return in_cases(recursion, block, node, inside, direct)
+            return in_cases(recursion, block, node, inside, counts is not Counts.VALUE)
         case exp.Anonymous():
             return array_cases(recursion, block, node.expressions[0], inside)
         case exp.Query():
             return scalar_cases(recursion, block, node, inside)
         case _:
-            return quantified_cases(recursion, block, node, inside, direct)
+            return quantified_cases(recursion, block, node, inside, counts is not Counts.VALUE)
 
 
-def _with_operand(recursion: Recursion, block: Block, node: exp.Expr, context: Context, direct: bool) -> list[Case]:
+def _with_operand(recursion: Recursion, block: Block, node: exp.Expr, context: Context, counts: Counts) -> list[Case]:
     """List the cases of a comparison whose left side has subqueries of its own: theirs first."""
     found: list[Case] = []
     items = items_of(node.this)
@@ -223,17 +240,17 @@ def _with_operand(recursion: Recursion, block: Block, node: exp.Expr, context: C
     bare.set("this", row if isinstance(node.this.unnest(), exp.Tuple | exp.Anonymous) else row.expressions[0])
     for case, values in _cases(recursion, block, items, context, False):
         named = case.named({**case.names, OPERAND: dict(zip(names, values, strict=True))})
-        for one, truth_value in _subquery_cases(recursion, named, bare, context, direct):
+        for one, truth_value in _subquery_cases(recursion, named, bare, context, counts):
             rest = {alias: columns for alias, columns in one.names.items() if alias != OPERAND}
             found.append((one.named(rest), truth_value))
     return found
 
 
 def _both(
-    recursion: Recursion, block: Block, parts: tuple[exp.Expr, ...], context: Context, direct: bool
+    recursion: Recursion, block: Block, parts: tuple[exp.Expr, ...], context: Context, counts: Counts
 ) -> list[Case]:
     """List the cases of several conditions at once, none of which is ever NULL."""
     condition = exp.and_(*(part.copy() for part in parts))
-    if direct:
+    if counts is Counts.TRUE_ROWS:
         return [(each, truth(True)) for each in filtered(recursion, block, condition, context)]
     return [(each, value) for each, (value,) in _cases(recursion, block, [condition], context, False)]
