@@ -49,13 +49,15 @@ def export_project(connection: psycopg.Connection, project: str, directory: Path
 
 def _write(texts: Mapping[Path, str]) -> None:
     """Write all files or none, the settings last and at once: without them, nobody takes a part for a project."""
-    drafts = {path: path.with_suffix(".new") if path.name == SETTINGS_FILE else path for path in texts}
+    (settings,) = (path for path in texts if path.name == SETTINGS_FILE)
+    draft = settings.with_suffix(".new")
     try:
-        for path in sorted(texts, key=lambda path: path.name == SETTINGS_FILE):
-            drafts[path].write_text(texts[path], encoding="utf-8")
-            drafts[path].replace(path)
+        for path in texts.keys() - {settings}:
+            path.write_text(texts[path], encoding="utf-8")
+        draft.write_text(texts[settings], encoding="utf-8")
+        draft.replace(settings)
     except OSError:
-        for path in {*drafts, *drafts.values()}:
+        for path in (*texts, draft):
             with suppress(OSError):
                 path.unlink()
         raise
