@@ -32,7 +32,13 @@ TOTALS = {
     "of_enough_alone": "SELECT id FROM lines WHERE f < (SELECT max(id) FROM others HAVING count(*) > 1)",
     "with_others": """SELECT name, count(*) FROM lines AS l WHERE amount < (SELECT avg(bound) FROM others)
         AND NOT EXISTS (SELECT FROM others AS o WHERE o.id = l.id) GROUP BY name""",
+    "with_neither": """SELECT l.id, l.f FROM lines AS l
+        WHERE l.name <> 'n1' AND l.amount < (SELECT avg(bound) FROM others)
+        AND NOT EXISTS (SELECT FROM others AS o WHERE o.id = l.id AND o.bound > 3)
+        AND NOT EXISTS (SELECT FROM lines AS m WHERE m.id = l.f AND m.amount > l.f)""",
 }
+# Terms of theirs would look for the same rows several times.
+SHARED = {"with_others", "with_neither"}
 OTHERWISE = {"in_a_text", "of_enough_alone"}
 VALUES = ("NULL", "1", "2.5", "3", "'NaN'", "-1", "7.25")
 FLOATS = ("NULL", "0", "-0.0", "1.5", "'NaN'", "'Infinity'")
@@ -72,7 +78,7 @@ def test_rows_that_are_compared_with_a_total_follow_it(db: Database, seed: int) 
 
 
 def test_what_a_change_of_the_total_concerns_is_asked_once(db: Database) -> None:
-    """But not where the name of the total may be a part of a text."""
+    """But not where the name of the total may be a part of a text. What terms have in common is looked for once."""
     db.execute(TABLES)
     with local_client(db.dsn) as (client, _):
         for name, query in TOTALS.items():
@@ -81,3 +87,5 @@ def test_what_a_change_of_the_total_concerns_is_asked_once(db: Database) -> None
         db.execute("INSERT INTO others VALUES (1, 4); UPDATE lines SET amount = amount + 1, f = f + 1")
         written = {name: str(client.explain(name).data["sql"]) for name in TOTALS}
     assert {name for name, sql in written.items() if "IS TRUE) <> ((" in sql} == set(TOTALS) - OTHERWISE
+    assert {name for name, sql in written.items() if "pgt_moved_" in sql} == SHARED
+    assert written["with_others"].count("pgt_moved_") == 3, "one entry, which two terms read"

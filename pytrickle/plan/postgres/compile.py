@@ -26,6 +26,7 @@ from pytrickle.plan.postgres.from_item import function_item, table_name
 from pytrickle.plan.postgres.in_place import changes_entry, open_changes, with_list
 from pytrickle.plan.postgres.join_order import Reach, conditions, fenced, ordered_leaves
 from pytrickle.plan.postgres.kept_groups import KeptGroups
+from pytrickle.plan.postgres.moved_rows import share_moved
 from pytrickle.plan.postgres.old_lookups import Lookups, folding, old_lookups, without
 from pytrickle.plan.postgres.one_match import finds_one
 from pytrickle.plan.postgres.semijoin import Semijoin, admit
@@ -78,7 +79,8 @@ class Compiler:
     def rows(self, node: Relation, bound: frozenset[str] = frozenset(), touched: Touched | None = None) -> str:
         """Compile a relation to weighted rows: few values of the columns in `bound`, or those of the touched keys."""
         if isinstance(node, UnionAll):
-            return "\nUNION ALL\n".join(self.rows(child, bound, touched) for child in node.inputs)
+            parts = share_moved(node.inputs, self.delta, self._from_scan, self.entries)
+            return "\nUNION ALL\n".join(self.rows(child, bound, touched) for child in parts)
         if isinstance(node, Project) and isinstance(node.input, Join):
             return self._select(node, bound, touched)
         raise TypeError(f"a {type(node).__name__} is not compiled alone")
@@ -211,10 +213,9 @@ class Compiler:
 
     def delta(self, derived: Derived) -> str:
         """The keyed rule: op(NEW|K) - op(OLD|K) for the keys K that the input's delta touches, OLD = NEW - DELTA."""
-        operation = derived.operation
+        operation, alias = derived.operation, derived.alias
         if operation in self.deltas:
             return self.deltas[operation]
-        alias = derived.alias
         name = self.deltas[operation] = f"pgt_delta_{alias}"
         arguments, exact = operation.arguments, operation.exact
         if operation.linear:
@@ -269,9 +270,9 @@ class Compiler:
             alias = self.wholes[operation] = derived.alias
             # All rows are read, so that kept groups need not be told apart into those that are stored and their change.
             parts = unfold_all((at(operation.input, Version.NEW),), self.ranges, most=self.most_parts)
-            plain = are_plain(parts)
-            self.entries[f"pgt_now_{alias}"] = self.rows(UnionAll(parts))
-            self.entries[f"pgt_new_{alias}"] = over_weighted(operation, f"SELECT * FROM pgt_now_{alias}", plain)
+            now, plain = f"pgt_now_{alias}", are_plain(parts)
+            self.entries[now] = self.rows(UnionAll(parts))
+            self.entries[f"pgt_new_{alias}"] = over_weighted(operation, f"SELECT * FROM {now}", plain)
         return f"pgt_new_{alias}"
 
     def taken_in(self, kept: KeptGroups) -> str:
@@ -283,8 +284,7 @@ class Compiler:
         terms = differentiate(arrange(operation.input, self.ranges), changed)
         parts = unfold_all(terms, self.ranges, self.kept.keys(), fold=folding(self.definition, self.ranges))
         if not parts:
-            layout = compile_rows(at(operation.input, Version.CURRENT), self.definition)
-            return NO_ROWS.format(layout=layout)
+            return NO_ROWS.format(layout=compile_rows(at(operation.input, Version.CURRENT), self.definition))
         if admissions := self.admissions.get(operation):
             parts = admit(parts, admissions, self.ranges, self._from_scan, self.entries)
         return self.rows(UnionAll(parts))
