@@ -256,6 +256,7 @@ def test_verify_exits_with_3_when_somebody_tampered_with_the_table(gated: Run, s
             "pending": None,
             "error": None,
             "withheld": 0,
+            "ties": False,
         }
     ]
 

@@ -41,6 +41,7 @@ class Verification:
     pending: str | None = None
     error: str | None = None
     withheld: int = 0
+    ties: bool = False
 
 
 @dataclass(frozen=True)

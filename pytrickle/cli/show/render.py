@@ -213,7 +213,7 @@ def verified(rows: Sequence[VerifyResult]) -> RenderableType:
     """Draw what comparing stream tables with their defining queries found."""
     if not rows:
         return "No stream table yet."
-    reason = ("reason",) if any(row.pending or row.error or row.withheld for row in rows) else ()
+    reason = ("reason",) if any(row.pending or row.error or row.withheld or row.ties for row in rows) else ()
     table = columns("stream table", "state", "missing rows", "unexpected rows", *reason, sentences=reason)
     for row in rows:
         table.add_row(row.stream_table, *_compared(row)[: 3 + len(reason)])
@@ -226,8 +226,10 @@ def _compared(row: VerifyResult) -> tuple[Text | str, ...]:
     if row.pending:
         return Text("pending", style="yellow"), "-", "-", row.pending
     outcome = Text("matches", style="green") if row.matches else Text("differs", style="bold red")
-    ledger = f"but for {counted(row.withheld, 'change')} of frozen rows, which the ledger has" if row.withheld else ""
-    return outcome, str(row.missing), str(row.unexpected), ledger
+    reason = f"but for {counted(row.withheld, 'change')} of frozen rows, which the ledger has" if row.withheld else ""
+    if row.ties:
+        reason = "but for the choice among rows that tie, which the query leaves open"
+    return outcome, str(row.missing), str(row.unexpected), reason
 
 
 def as_of(found: AsOf) -> RenderableType:

@@ -11,7 +11,7 @@ class Call:
 
     One that must be recomputed is `written` over the rows `d` as the query has it; `placed` is the same call, taking
     the rows in the order of their places in the table. All values of a numeric argument have `scale` digits behind the
-    point, if that is known.
+    point, if that is known. One that is `ordered` takes rows in an order that it says, in which some may tie.
     """
 
     name: str
@@ -20,6 +20,7 @@ class Call:
     written: str | None = None
     placed: str | None = None
     scale: int | None = None
+    ordered: bool = False
 
 
 @dataclass(frozen=True, slots=True)

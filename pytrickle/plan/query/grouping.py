@@ -153,15 +153,18 @@ class IncrementalCalls:
         plain = isinstance(bare, exp.AggFunc) and not isinstance(bare.this, exp.Distinct | exp.Order)
         if self.recomputed and not plain:
             written, placed = map(render, as_written(call, lambda column: own_column(ROW, self._argument(column))))
-            return self._named((written, None), written, placed)
+            return self._named((written, None), written, placed, call.find(exp.Order) is not None)
         function = function_name(bare)
         if isinstance(bare.this, exp.Distinct | exp.Order) or bare.args.get("expressions"):
             raise NotDifferentiable(f"{function}(DISTINCT ...) or an ordered aggregate")
         value = added(function, bare.this, call.expression.this if isinstance(call, exp.Filter) else None)
         return self._named((function, None if value is None else self._argument(value)))
 
-    def _named(self, key: tuple[str, str | None], written: str | None = None, placed: str | None = None) -> str:
-        return self.by_key.setdefault(key, Call(f"c{len(self.by_key)}", *key, written, placed)).name
+    def _named(
+        self, key: tuple[str, str | None], written: str | None = None, placed: str | None = None, ordered: bool = False
+    ) -> str:
+        call = Call(f"c{len(self.by_key)}", *key, written, placed, ordered=ordered)
+        return self.by_key.setdefault(key, call).name
 
     def _argument(self, expression: exp.Expr) -> str:
         written = render(expression)
