@@ -328,6 +328,8 @@ SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY customer ORDER BY amo
 -- ## Functions and LATERAL
 -- LATERAL subquery
 SELECT c.id, l.amount FROM customers c, LATERAL (SELECT amount FROM orders o WHERE o.customer = c.id) l;
+-- function of each row, joined further
+SELECT r.sensor, t.tag, c.name FROM readings r, unnest(r.tags) AS t (tag) LEFT JOIN customers c ON c.region = t.tag;
 -- LATERAL with DISTINCT
 SELECT c.id, l.note FROM customers c CROSS JOIN LATERAL (SELECT DISTINCT note FROM orders o WHERE o.customer = c.id) l;
 -- LATERAL with DISTINCT ON

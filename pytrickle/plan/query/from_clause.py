@@ -1,6 +1,6 @@
 """Queries read as sums of products: what stands in FROM, the joins between it, and the conditions on it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -47,7 +47,7 @@ class FromClause:
         result: Blocks = (Block((), (), {}),)
         if source:
             result = self._item(source.this, context)
-        for join in select.args.get("joins") or ():
+        for join in _joins(select):
             result = self._join(result, join, context)
         where = select.args.get("where")
         condition = where.this if where else None
@@ -87,7 +87,7 @@ class FromClause:
         if item.args.get("sample") or item.args.get("pivots") or item.args.get("laterals"):
             raise NotDifferentiable("TABLESAMPLE in FROM")
         result = self._source(item, context)
-        for join in item.args.get("joins") or ():
+        for join in _joins(item):
             result = self._join(result, join, context)
         return result
 
@@ -118,7 +118,7 @@ class FromClause:
     def _subquery(self, item: exp.Subquery, context: Context) -> Blocks:
         """Read a query, or joins in parentheses, which may have an alias of their own."""
         inner, alone = item.this, Context(context.ctes, {})
-        if isinstance(inner, exp.Table | exp.Subquery) and not item.alias:
+        if isinstance(inner, exp.Table | exp.Subquery | exp.Lateral) and not item.alias:
             return self._item(inner, context)
         if is_joined(inner):
             return under_join_alias(self.facts.definition, self._item(inner, alone), item)
@@ -157,6 +157,38 @@ class FromClause:
         columns: Mapping[str, exp.Expr] = {aliases.get(name, name): own_column(alias, name) for name in source.used}
         block = Block((Scan(alias, source.relid, source.used),), (), {table.alias_or_name: columns})
         return with_rows(block, table.alias_or_name, self.facts.definition, source)
+
+
+def _joins(node: exp.Expr) -> Iterator[exp.Join]:
+    """List the joins of a SELECT or of an item, those that a LATERAL item begins without their parentheses.
+
+    PostgreSQL prints `a, f(a.x) g LEFT JOIN b ON g.y = b.y` as `a, (LATERAL f(a.x) g LEFT JOIN b ON g.y = b.y)`. What
+    is joined says nothing of `a`, so each row of `a` may come in before it. But a name of USING may be in `a`, too.
+    """
+    for join in node.args.get("joins") or ():
+        first, further = _in_line(join.this)
+        if isinstance(first, exp.Lateral) and any(each.side in {"RIGHT", "FULL"} for each in further):
+            raise NotDifferentiable("RIGHT or FULL JOIN of what depends on the row around it")
+        by_name = any(each.args.get("using") for each in further)
+        if not isinstance(first, exp.Lateral) or not further or by_name or _is_tied(join):
+            yield join
+            continue
+        alone = first.copy()
+        alone.set("joins", None)
+        yield exp.Join(this=alone, kind="CROSS")
+        yield from further
+
+
+def _is_tied(join: exp.Join) -> bool:
+    """Whether it is more than a product."""
+    return bool(join.side or join.args.get("on") or join.args.get("using"))
+
+
+def _in_line(item: exp.Expr) -> tuple[exp.Expr, list[exp.Join]]:
+    """Return what joins in parentheses begin with, and these joins, from the innermost parentheses on."""
+    inner = item.this if isinstance(item, exp.Subquery) and not item.alias else None
+    first, joins = _in_line(inner) if isinstance(inner, exp.Lateral | exp.Subquery) else (item, [])
+    return first, [*joins, *(item.args.get("joins") or ())]
 
 
 def _may_be_lateral(item: exp.Expr) -> bool:

@@ -19,7 +19,7 @@ KNOWN: dict[type[exp.Expr], frozenset[str]] = {
     exp.With: frozenset(("expressions", "recursive", "search", "cycle")),
     exp.CTE: frozenset(("this", "alias", "materialized")),
     exp.Table: frozenset(("this", "db", "catalog", "alias", "joins", "only", "rows_from", "ordinality", "sample")),
-    exp.Lateral: frozenset(("this", "alias", "ordinality")),
+    exp.Lateral: frozenset(("this", "alias", "ordinality", "joins")),
     exp.TableAlias: frozenset(("this", "columns")),
     exp.Join: frozenset(("this", "side", "kind", "method", "on", "using", "using_alias")),
     exp.Distinct: frozenset(("on", "expressions")),

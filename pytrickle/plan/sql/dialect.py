@@ -37,6 +37,8 @@ class Canonical(Postgres):
         KEYWORDS: ClassVar = {name: kind for name, kind in Postgres.Tokenizer.KEYWORDS.items() if name != "UNNEST"}
 
     class Parser(Postgres.Parser):  # type: ignore[misc,valid-type]
+        # Joins in parentheses may begin with a LATERAL item, which is how PostgreSQL prints `a, f(a.x) JOIN b ON ...`.
+        MODIFIABLES: ClassVar = (*Postgres.Parser.MODIFIABLES, exp.Lateral)
         FUNCTIONS: ClassVar = {name: build for name, build in Postgres.Parser.FUNCTIONS.items() if name in AGGREGATES}
         FUNCTION_PARSERS: ClassVar = {
             name: parse for name, parse in Postgres.Parser.FUNCTION_PARSERS.items() if name in SPECIAL_SYNTAX
@@ -92,6 +94,10 @@ class Canonical(Postgres):
             if isinstance(field, exp.Identifier | exp.Star) and not isinstance(row, exp.Identifier | exp.Paren):
                 row = exp.paren(row)
             return str(super().dot_sql(exp.Dot(this=row, expression=field)))
+
+        def lateral_sql(self, expression: exp.Lateral) -> str:
+            """Write the joins that a LATERAL item begins."""
+            return f"{super().lateral_sql(expression)}{self.expressions(expression, key='joins', sep='')}"
 
         def trim_sql(self, expression: exp.Trim) -> str:
             """Keep TRIM, of which LEADING and TRAILING without characters are no LTRIM and RTRIM to PostgreSQL."""

@@ -5,6 +5,8 @@ Only a keyword is upper case in PostgreSQL's text; names are not, or stand in qu
 
 import re
 
+from pytrickle.plan.sql import json_calls
+
 # Stands in the text where an expression was; no text of PostgreSQL's holds it.
 GAP = "\x1f"
 # The keywords between the arguments of each; XMLTABLE has its expressions in parentheses.
@@ -16,9 +18,10 @@ KEYWORDS = {
     "XMLSERIALIZE": frozenset({"CONTENT", "DOCUMENT", "AS"}),
     "XMLTABLE": frozenset[str](),
 }
-CALLS = {f"pgt_{name.lower()}": name for name in KEYWORDS}
+NAMES = (*KEYWORDS, *json_calls.NAMES)
+CALLS = {f"pgt_{name.lower()}": name for name in NAMES}
 TABLE = "pgt_xmltable"
-TOKEN = re.compile(rf"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\b(?:{"|".join(KEYWORDS)})\(|[\w.]+|\s+|.""", re.DOTALL)
+TOKEN = re.compile(rf"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\b(?:{"|".join(NAMES)}|JSON_\w+)\(|[\w.]+|\s+|.""", re.DOTALL)
 CONSTANTS = re.compile(r"""(?:'(?:[^']|'')*'::text|"(?:[^"]|"")*"|\w+|[,\s])*""")
 COLUMN = re.compile(r"""(?:\bCOLUMNS |, )("(?:[^"]|"")*"|\w+)""")
 NAMESPACES = "XMLNAMESPACES "
@@ -33,7 +36,9 @@ def as_calls(text: str) -> str:
     'SUBSTRING(t.s FROM 2), pgt_substring(\'\x1f SIMILAR \x1f ESCAPE \x1f\', t.s, \'#"_#"\'::text, \'#\'::text)'
     """
     pieces = TOKEN.findall(text)
-    return _written(pieces) if any(piece[:-1] in KEYWORDS for piece in pieces) else text
+    for piece in pieces:
+        json_calls.refuse_json_query(piece)
+    return _written(pieces) if any(piece[:-1] in NAMES for piece in pieces) else text
 
 
 def filled(name: str, template: str, expressions: list[str]) -> str:
@@ -61,7 +66,7 @@ def _written(pieces: list[str]) -> str:
     result, place = "", 0
     while place < len(pieces):
         name = pieces[place][:-1]
-        end = _end(pieces, place) if name in KEYWORDS else place
+        end = _end(pieces, place) if name in NAMES else place
         result += _call(name, pieces[place + 1 : end]) if end > place else pieces[place]
         place = end + 1
     return result
@@ -79,7 +84,11 @@ def _end(pieces: list[str], start: int) -> int:
 
 def _call(name: str, pieces: list[str]) -> str:
     """Write what stands in the parentheses of a construct as the arguments of a call."""
-    found = _between_keywords(pieces, KEYWORDS[name]) if KEYWORDS[name] else _in_parentheses(pieces)
+    found: tuple[str, list[str]] | None
+    if name in json_calls.NAMES:
+        found = _between(json_calls.parts_of(pieces))
+    else:
+        found = _between_keywords(pieces, KEYWORDS[name]) if KEYWORDS[name] else _in_parentheses(pieces)
     if found is None or (name == "SUBSTRING" and "SIMILAR" not in found[0]):
         inside = "".join(pieces) if found is None else _written(pieces)
         return f"{name}({inside})"
@@ -99,16 +108,27 @@ def _between_keywords(pieces: list[str], keywords: frozenset[str]) -> tuple[str,
             open_ += pieces[place : end + 1]
             place = end + 1
             continue
-        expression = "".join(open_)
-        if expression.strip():
-            ahead, behind = (" " if edge.isspace() else "" for edge in (expression[0], expression[-1]))
-            template, expressions = f"{template}{ahead}{GAP}{behind}", [*expressions, _written(open_).strip()]
-        else:
-            template += expression
+        gap, found = _gap(open_)
+        template, expressions = template + gap, expressions + found
         if piece == "AS":
             return template + "".join(pieces[place:]), expressions
         template, open_, place = template + piece, [], place + 1
     return template, expressions
+
+
+def _between(parts: list[list[str]]) -> tuple[str, list[str]]:
+    """Leave gaps for expressions, which alternate with what stands between them."""
+    found = [("".join(part), list[str]()) if place % 2 else _gap(part) for place, part in enumerate(parts)]
+    return "".join(text for text, _ in found), [each for _, expressions in found for each in expressions]
+
+
+def _gap(pieces: list[str]) -> tuple[str, list[str]]:
+    """Leave a gap for an expression, with the spaces around it; none where there are only spaces."""
+    expression = "".join(pieces)
+    if not expression.strip():
+        return expression, []
+    ahead, behind = (" " if edge.isspace() else "" for edge in (expression[0], expression[-1]))
+    return f"{ahead}{GAP}{behind}", [_written(pieces).strip()]
 
 
 def _in_parentheses(pieces: list[str]) -> tuple[str, list[str]] | None:

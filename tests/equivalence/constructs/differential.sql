@@ -323,6 +323,20 @@ SELECT ARRAY(SELECT id FROM a UNION SELECT id FROM b ORDER BY 1) AS ids,
 SELECT a.id, g.n, u.x FROM a LEFT JOIN LATERAL generate_series(1, a.k) AS g (n) ON g.n <> 2
     LEFT JOIN LATERAL unnest(ARRAY[a.t, NULL, 'x']) WITH ORDINALITY AS u (x, o) ON u.o = g.n;
 
+-- joins_that_begin_with_a_function
+SELECT a.id, g.n, b.v FROM a, generate_series(1, a.k) AS g (n) LEFT JOIN b ON b.k = g.n;
+
+-- joins_that_begin_with_a_function_grouped
+SELECT g.n, count(*) AS c, sum(b.v) AS s FROM a, generate_series(1, a.k) AS g (n)
+    JOIN b ON b.k = g.n AND b.v > 0 LEFT JOIN keyless AS q ON q.k = g.n AND q.flag GROUP BY g.n;
+
+-- joins_that_begin_with_a_function_by_name
+SELECT a.id, g.k, b.v FROM a, generate_series(1, a.k + 1) AS g (k) LEFT JOIN b USING (k) WHERE g.k IS NOT NULL;
+
+-- joins_that_begin_with_a_subquery
+SELECT a.id, l.m, b.id AS other, u.x FROM a, LATERAL (SELECT count(*) AS m, a.k + 1 AS k FROM b WHERE b.k = a.k) l
+    LEFT JOIN b ON b.k = l.k LEFT JOIN LATERAL unnest(ARRAY[l.m, b.k]) AS u (x) ON u.x > 1;
+
 -- left_join_rows
 SELECT a.id, l.x, l.y FROM a
     LEFT JOIN LATERAL (SELECT g.n AS x, coalesce(g.n, -1) AS y FROM generate_series(1, a.k) AS g (n)
