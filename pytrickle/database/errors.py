@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import psycopg
 
 from pytrickle import errors
+from pytrickle.database.denied import denied
 from pytrickle.database.excerpt import excerpt_of
 from pytrickle.database.messages import LOCK_TIMEOUT, LOGIN_REFUSED, STATEMENT_TIMEOUT
 from pytrickle.database.refused import refused_connection
@@ -110,8 +111,8 @@ def translated(error: psycopg.Error) -> PytrickleError:
     message = error.diag.message_primary or str(error).strip() or type(error).__name__
     hint = "\n".join(filter(None, (error.diag.message_detail, error.diag.message_hint))) or None
     kind = _kind(error, message)
-    if stopped := stopped_by_limit(message):
-        return stopped
+    if plainly := stopped_by_limit(message) or _denied(error, message):
+        return plainly
     if error.sqlstate is None and LOGIN_REFUSED.search(message):
         return refused_connection(message)
     if kind is errors.NotInstalled:
@@ -127,6 +128,12 @@ def translated(error: psycopg.Error) -> PytrickleError:
     ours = kind(message, hint=hint, sqlstate=error.sqlstate)
     ours.excerpt = excerpt_of(error)
     return ours
+
+
+def _denied(error: psycopg.Error, message: str) -> PytrickleError | None:
+    """Return what a role may not do, where the server names a function or table of ours that the role may not use."""
+    ours = error.diag.constraint_name
+    return denied(message) if error.sqlstate == "42501" and ours is None else None
 
 
 def _of_the_driver(error: psycopg.Error, message: str) -> str | None:

@@ -14,7 +14,7 @@ from pytrickle.catalog.server_probe import server_probe
 from pytrickle.catalog.session_settings import session_statements
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.database import SAFE_PATH, exported_snapshot, filled, settle, translate_errors, trusted
-from pytrickle.errors import ConnectionLost, PytrickleError, RefreshConflict
+from pytrickle.errors import ConnectionLost, InsufficientPrivilege, PytrickleError, RefreshConflict
 from pytrickle.inspect.frozen_rows import recorded, with_ledger
 from pytrickle.inspect.missed import what_was_missed
 from pytrickle.plan.analysis import analyse
@@ -81,17 +81,26 @@ class VerifyResult(Readable):
 
 
 def verify_each(names: Iterable[str], verify_one: Callable[[str], VerifyResult]) -> Rows[VerifyResult]:
-    """Verify stream tables one by one; where one cannot be compared, it says why, and the others still are."""
-    return Rows(_verified_or_why_not(name, verify_one) for name in names)
+    """Verify stream tables one by one; where one cannot be compared, it says why, and the others still are.
 
+    Raises InsufficientPrivilege to a role that may compare none of them.
+    """
+    denied: list[InsufficientPrivilege] = []
 
-def _verified_or_why_not(name: str, verify_one: Callable[[str], VerifyResult]) -> VerifyResult:
-    try:
-        return verify_one(name)
-    except ConnectionLost:
-        raise
-    except PytrickleError as error:
-        return VerifyResult(name, False, 0, 0, error=str(error))
+    def verified_or_why_not(name: str) -> VerifyResult:
+        try:
+            return verify_one(name)
+        except ConnectionLost:
+            raise
+        except PytrickleError as error:
+            if isinstance(error, InsufficientPrivilege):
+                denied.append(error)
+            return VerifyResult(name, False, 0, 0, error=str(error))
+
+    results = Rows(map(verified_or_why_not, names))
+    if denied and len(denied) == len(results):
+        raise denied[0]
+    return results
 
 
 def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResult:
