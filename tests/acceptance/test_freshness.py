@@ -221,7 +221,7 @@ def test_few_changes_are_found_among_many_without_reading_them_all(one: Shop, in
         before = f"SELECT {read_by} FROM pg_stat_xact_user_tables WHERE relid = %s::regclass"
         connection.autocommit = False
         buffer = f"pgtrickle_changes.changes_{relid}"
-        lags = "SELECT count(*) FROM pgtrickle_private.missing_changes() AS m WHERE m.source = 'orders'::regclass"
+        lags = "SELECT count(*) FROM pgtrickle_private.missing_changes(NULL) AS m WHERE m.source = 'orders'::regclass"
         assert connection.execute(lags).fetchone() == (2,)
         ((read,),) = connection.execute(before, (buffer,)).fetchall()
     # Without an index all is read once, whatever transactions it is of, and however many stream tables stand alike.

@@ -64,7 +64,8 @@ def assert_fresh(
     with invocation.client() as client:
         staleness = client.assert_fresh(name, max_staleness)
     result = {"stream_table": name, "staleness": staleness}
-    invocation.show(result, lambda _: f"The data of {name} is {values.length(staleness)} old.")
+    age = f"The data of {name} is {values.length(staleness)} old."
+    invocation.show(result, lambda _: age if staleness else f"{name} shows all that its sources have.")
 
 
 @command(app, "as-of", example="pytrickle as-of totals 2026-01-01T12:00:00Z")

@@ -247,6 +247,10 @@ BEGIN
     id := readable_stream_table(stream_table, search_path);
     -- STABLE: read under the snapshot of the calling query, so this is the age of the rows that the query itself sees.
     staleness := clock_timestamp() - filled_at(id);
+    IF staleness > max_staleness THEN
+        -- Nothing has been refreshed since, as long as nothing changed.
+        staleness := least(staleness, COALESCE(clock_timestamp() - incomplete_since(id), '0'));
+    END IF;
     IF (staleness <= max_staleness) IS NOT TRUE THEN
         PERFORM refuse_stale(id, staleness, max_staleness);
     END IF;
@@ -254,6 +258,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION pgtrickle.assert_fresh(text, interval, text) IS
-    'Returns how old the data of the stream table is; error 40001 if it is older than max_staleness or was never '
-    'filled. For use within a query, '
+    'Returns how old the data of the stream table is, at most: the time since its last refresh or, where that is '
+    'longer than max_staleness, since the oldest change came that it does not show, 0 if there is none. Error 40001 '
+    'if that is longer, too, or it was never filled. For use within a query, '
     'a view or a transaction: it judges the rows that those see. Needs SELECT on the stream table.';

@@ -65,7 +65,7 @@ COMMENT ON FUNCTION pgtrickle_private.oldest_beyond(text, pgtrickle.cut) IS
     'The oldest change of a buffer that a frontier does not cover (xid is NULL where it covers all), and when it came: '
     'by its commit, or by the clock when it was captured, or NULL. Not known while somebody alters the buffer.';
 
-CREATE OR REPLACE FUNCTION pgtrickle_private.missing_changes()
+CREATE OR REPLACE FUNCTION pgtrickle_private.missing_changes(p_pgt_ids bigint[])
     RETURNS TABLE (pgt_id bigint, source regclass, xid xid8, pos bigint, changed_at timestamptz,
         arrived_at timestamptz, clock text)
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -77,17 +77,18 @@ BEGIN
         COALESCE(t.data_timestamp, t.created_at), COALESCE(t.data_timestamp, t.created_at),
         CASE WHEN t.frontier_version = 0 THEN 'creation' ELSE 'refresh' END
     FROM pgt_stream_tables AS t
-    WHERE t.frontier_version = 0 OR t.reinitialize_reason IS NOT NULL OR t.time_dependent
-        OR EXISTS (SELECT FROM pgt_dependencies AS d WHERE d.pgt_id = t.pgt_id
-            AND (d.source_type = 'UNCAPTURED' OR (d.frontier).snapshot IS NULL));
+    WHERE (p_pgt_ids IS NULL OR t.pgt_id = ANY (p_pgt_ids))
+        AND (t.frontier_version = 0 OR t.reinitialize_reason IS NOT NULL OR t.time_dependent
+            OR EXISTS (SELECT FROM pgt_dependencies AS d WHERE d.pgt_id = t.pgt_id
+                AND (d.source_type = 'UNCAPTURED' OR (d.frontier).snapshot IS NULL)));
     -- Stream tables that stand at the same cut lack the same changes, which are looked for once.
     RETURN QUERY
     WITH reading AS MATERIALIZED (
         SELECT t.pgt_id, t.data_timestamp, d.source_relid, k.buffer, d.frontier::text AS frontier
         FROM pgt_stream_tables AS t JOIN pgt_dependencies AS d USING (pgt_id)
             JOIN pgt_change_tracking AS k USING (source_relid)
-        WHERE t.frontier_version > 0 AND t.reinitialize_reason IS NULL AND d.source_type <> 'UNCAPTURED'
-            AND (d.frontier).snapshot IS NOT NULL
+        WHERE (p_pgt_ids IS NULL OR t.pgt_id = ANY (p_pgt_ids)) AND t.frontier_version > 0
+            AND t.reinitialize_reason IS NULL AND d.source_type <> 'UNCAPTURED' AND (d.frontier).snapshot IS NOT NULL
     ), looked AS MATERIALIZED (
         SELECT w.buffer, w.frontier, o.*
         FROM (SELECT DISTINCT r.buffer, r.frontier FROM reading AS r) AS w
@@ -104,10 +105,10 @@ BEGIN
             WHERE r.pgt_id = u.pgt_id AND r.refresh_xid = o.xid ORDER BY r.refresh_id DESC LIMIT 1) AS h ON true;
 END
 $$;
-COMMENT ON FUNCTION pgtrickle_private.missing_changes() IS
-    'The oldest change of each source that a stream table does not show: when it came to a base table, and when to '
-    'the source. clock says how that is known: commit; capture, before the commit; refresh: no earlier than the data '
-    'of the stream table; creation: it was never filled.';
+COMMENT ON FUNCTION pgtrickle_private.missing_changes(bigint[]) IS
+    'The oldest change of each source that a stream table, of these or, for NULL, of all, does not show: when it came '
+    'to a base table, and when to the source. clock says how that is known: commit; capture, before the commit; '
+    'refresh: no earlier than the data of the stream table; creation: it was never filled.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.oldest_missing()
     RETURNS TABLE (pgt_id bigint, source regclass, xid xid8, pos bigint, changed_at timestamptz,
@@ -118,7 +119,7 @@ AS $$
 BEGIN
     RETURN QUERY
     WITH RECURSIVE own AS MATERIALIZED (
-        SELECT DISTINCT ON (m.pgt_id) m.* FROM missing_changes() AS m ORDER BY m.pgt_id, m.changed_at, m.source::oid
+        SELECT DISTINCT ON (m.pgt_id) m.* FROM missing_changes(NULL) AS m ORDER BY m.pgt_id, m.changed_at, m.source::oid
     ), reached AS (
         SELECT o.pgt_id AS culprit_id, o.pgt_id, NULL::bigint AS input_id FROM own AS o
         UNION
@@ -154,3 +155,25 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.came_through(bigint) IS
     'When the oldest change came that the stream tables among its sources took in since a stream table last read '
     'them, by their last 100 refreshes; for the transaction that moves its frontier on.';
+
+-- What the snapshot of the caller shows: of a change buffer that was rewritten since, it shows nothing.
+CREATE OR REPLACE FUNCTION pgtrickle_private.incomplete_since(p_pgt_id bigint) RETURNS timestamptz
+    LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    tables CONSTANT bigint[] := ARRAY(SELECT u.pgt_id FROM upstream_tables(p_pgt_id) AS u);
+    oldest CONSTANT timestamptz := (SELECT min(m.changed_at) FROM missing_changes(tables) AS m);
+BEGIN
+    IF EXISTS (SELECT FROM base_sources(p_pgt_id) AS b JOIN pgt_change_tracking AS k ON k.source_relid = b.source
+               WHERE capture_problem(b.source) IS NOT NULL)
+        OR EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.pgt_id = ANY (tables)
+                   AND (lasting_problem(t) IS NOT NULL OR rewritten_source(t.pgt_id, false) IS NOT NULL))
+    THEN
+        RETURN least(oldest, filled_at(p_pgt_id));
+    END IF;
+    RETURN oldest;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.incomplete_since(bigint) IS
+    'When the oldest change came that a stream table does not show; its data_timestamp where changes may have been '
+    'missed, NULL where it shows all that its sources have.';

@@ -143,7 +143,7 @@ AS $$
         'pgtrickle_private.read_moment(text, text)',
         'pgtrickle_private.row_limit(integer)',
         'pgtrickle_private.refuse_stale(bigint, interval, interval)',
-        'pgtrickle_private.filled_at(bigint)',
+        'pgtrickle_private.filled_at(bigint)', 'pgtrickle_private.incomplete_since(bigint)',
         'pgtrickle_private.verdicts()',
         'pgtrickle_private.period_of(text)',
         'pgtrickle_private.refresher_runs()',
