@@ -15,6 +15,7 @@ from pytrickle.catalog import install as migrate
 from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.options import Options, call
 from pytrickle.catalog.server_probe import server_probe
+from pytrickle.client.arguments import checked
 from pytrickle.client.definitions import Definitions
 from pytrickle.client.feeds import Feeds
 from pytrickle.client.inspection import Inspection
@@ -93,6 +94,7 @@ def as_of(name: str, watermark: datetime | int, dsn: Address | None = None) -> A
         return client.as_of(name, watermark)
 
 
+@checked
 class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Feeds):
     """Stream tables, watermarks and refreshes of one database. Not safe for use by several threads, but for `stop`."""
 

@@ -75,6 +75,8 @@ NULL_IN_DOMAIN = (
     "Nothing was changed. A query that shows NULL within an array or a row, where its type is this domain, must cast it"
     " to the type below the domain: CAST(prices AS numeric[])."
 )
+# psql runs such a query, of which no table can be made.
+_SAME_NAME_TWICE = "Give each column of the query a name of its own, as in SELECT a.id AS first, b.id AS second."
 _MISSING_OBJECT = frozenset({"3F000", "42704", "42883", "42P01"})
 # In some languages names stand in other quotes.
 _CATALOG_NAME = re.compile(r'\bpgtrickle\b(\.|"|\s?[«»])')
@@ -123,6 +125,8 @@ def translated(error: psycopg.Error) -> PytrickleError:
         )
     if error.sqlstate is None:
         hint = _of_the_driver(error, message)
+    if error.sqlstate == "42701":
+        hint = hint or _SAME_NAME_TWICE
     if error.sqlstate == "23502" and error.diag.datatype_name:
         hint = hint or NULL_IN_DOMAIN
     ours = kind(message, hint=hint, sqlstate=error.sqlstate)
