@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import FrameType
+from typing import TypeAlias
 
 import psycopg
 from rich.console import Console
@@ -17,6 +18,7 @@ from rich.live import Live
 
 import pytrickle
 from pytrickle.client.client import Client
+from pytrickle.compute.spark.java import find_java, require_spark
 from pytrickle.config import EngineName
 from pytrickle.database import connect
 from pytrickle.demo.checks import Observer, Tally, broken_promises, proves_nothing_yet
@@ -26,9 +28,11 @@ from pytrickle.demo.reports import MODES, create_reports, drop_reports, report_n
 from pytrickle.demo.screen import MakeTable, Scene, live_view, plain_lines, summary
 from pytrickle.demo.server import postgres_server
 from pytrickle.demo.shop import Shop
+from pytrickle.errors import PytrickleError
 from pytrickle.refresh.values import RefreshResult
 
 LOOK_EVERY = timedelta(seconds=0.5)
+REFRESH_EVERY = timedelta(seconds=0.25)
 SPEAK_EVERY = timedelta(seconds=5)
 # So much longer it may take until the reports have shown what they are to show: where refreshes take long, few of them
 # begin while the watermarks agree, which is for two of twelve seconds.
@@ -64,19 +68,24 @@ def run_demo(
 ) -> int:
     """Play the e-commerce case for `duration` after the first refresh, and return the exit code.
 
-    It goes on for up to three minutes longer where it has not shown yet what it is to show.
+    It goes on for up to three minutes longer where it has not shown yet what it is to show. Raises PackageMissing or
+    JavaMissing before anything is started where Spark is to compute.
 
     Without `dsn` it runs on an embedded PostgreSQL that is gone afterwards; with one, in the schema pytrickle_demo of
-    that database, which is dropped afterwards. With `json` the result is written to standard output as JSON and all
-    progress to standard error. `columns` makes the tables. The exit code is 1 if a guarantee was broken or the demo
-    proved nothing, else 0.
+    that database, which is dropped afterwards, and it refreshes nothing else there. With `json` the result is written
+    to standard output as JSON and all progress to standard error. `columns` makes the tables. The exit code is 1 if a
+    guarantee was broken or the demo proved nothing, else 0.
     """
     progress = Console(stderr=json)
+    if engine is EngineName.SPARK:
+        require_spark()
+        find_java()
     with _signals_as_interrupts(), ExitStack() as stack:
+        refresh = _refresh_reports if dsn is not None else _refresh_all
         if dsn is None:
             progress.print("Starting an embedded PostgreSQL …")
             dsn = stack.enter_context(postgres_server()).dsn
-        outcome = _play(dsn, duration, Screen(progress, columns), engine)
+        outcome = _play(dsn, duration, Screen(progress, columns), engine, refresh)
     if json:
         Console().print_json(data=as_json(outcome))
     else:
@@ -102,14 +111,14 @@ def as_json(outcome: Outcome) -> dict[str, object]:
     return {"reports": reports, "refreshes_by_engine": dict(outcome.engines), "broken": list(outcome.broken)}
 
 
-def _play(dsn: str, duration: timedelta, screen: Screen, engine: EngineName) -> Outcome:
+def _play(dsn: str, duration: timedelta, screen: Screen, engine: EngineName, refresh: "Refresh") -> Outcome:
     pytrickle.install(dsn)
     with connect(dsn, role="demo") as connection, pytrickle.connect(dsn, engine=engine) as client:
         create_reports(connection, client)
         try:
             seen = Seen(Observer(connection), connection)
-            with _daemon(client, seen.note) as check_daemon:
-                _load_and_show(dsn, duration, seen, check_daemon, screen)
+            with _refresher(refresh, client, seen) as check_refresher:
+                _load_and_show(dsn, duration, seen, check_refresher, screen)
             with screen.console.status("Verifying each report against its defining query …"):
                 verified = {mode: client.verify(report_name(mode)).matches for mode in MODES}
             refreshes, engines = (
@@ -143,15 +152,21 @@ class Seen:
         return Scene(reader.status(), self.observer.tallies(), tuple(self.jobs), left)
 
 
-def _load_and_show(dsn: str, duration: timedelta, seen: Seen, check_daemon: Callable[[], None], screen: Screen) -> None:
+Refresh: TypeAlias = Callable[[Client, Seen, threading.Event], None]
+"""What refreshes until it is stopped."""
+
+
+def _load_and_show(
+    dsn: str, duration: timedelta, seen: Seen, check_refresher: Callable[[], None], screen: Screen
+) -> None:
     """Let both loaders work for `duration` while the screen follows them; whatever fails in between ends it."""
     shop = Shop(opened_at=datetime.now(UTC))
     left: timedelta | None = None
     closing = shop.opened_at
-    # A client of its own: the daemon's is busy in its thread. It only reads, so it never starts Spark.
+    # A client of its own: the refresher's is busy in its thread. It only reads, so it never starts Spark.
     with pytrickle.connect(dsn) as reader, running_loaders(dsn, shop) as check_loaders, _display(screen) as show:
-        while left is None or left > timedelta(0):
-            check_daemon()
+        while left is None or left > timedelta(0) or (left > -EXTRA and proves_nothing_yet(seen.observer.tallies())):
+            check_refresher()
             check_loaders()
             seen.observer.look()
             show(seen.scene(reader, left))
@@ -162,8 +177,6 @@ def _load_and_show(dsn: str, duration: timedelta, seen: Seen, check_daemon: Call
             if left is None:
                 closing = now + duration
             left = closing - now
-            if left <= timedelta(0) and proves_nothing_yet(seen.observer.tallies()):
-                left += EXTRA
 
 
 @contextmanager
@@ -186,10 +199,11 @@ def _display(screen: Screen) -> Iterator[Callable[[Scene], None]]:
 
 
 @contextmanager
-def _daemon(client: Client, on_result: Callable[[RefreshResult], None]) -> Iterator[Callable[[], None]]:
-    """Run the refresher in a thread until the block ends; yields a function that raises what it died of."""
+def _refresher(refresh: Refresh, client: Client, seen: Seen) -> Iterator[Callable[[], None]]:
+    """Refresh in a thread until the block ends; yields a function that raises what it died of."""
+    stop = threading.Event()
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="refresher") as executor:
-        refresher = executor.submit(client.run, on_result=on_result)
+        refresher = executor.submit(refresh, client, seen, stop)
 
         def check() -> None:
             if refresher.done():
@@ -198,8 +212,27 @@ def _daemon(client: Client, on_result: Callable[[RefreshResult], None]) -> Itera
         try:
             yield check
         finally:
+            stop.set()
             client.stop()
         refresher.result()
+
+
+def _refresh_all(client: Client, seen: Seen, stop: threading.Event) -> None:
+    """Refresh as a daemon does, several at the same time, until the client is stopped."""
+    if not stop.is_set():
+        client.run(on_result=seen.note)
+
+
+def _refresh_reports(client: Client, seen: Seen, stop: threading.Event) -> None:
+    """Refresh each report again and again, and no other stream table: the database may be somebody's own."""
+    while not stop.wait(REFRESH_EVERY.total_seconds()):
+        for mode in MODES:
+            try:
+                seen.note(client.refresh(report_name(mode), respect_gate=True))
+            except PytrickleError as error:
+                # Somebody's own refresher may be at the same report.
+                if not error.retryable:
+                    seen.failures.append(f"{report_name(mode)} failed: {error}")
 
 
 @contextmanager

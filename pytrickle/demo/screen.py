@@ -20,7 +20,10 @@ MakeTable: TypeAlias = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All there is to show at one moment; before the first refresh nothing says how much time is `left`."""
+    """All there is to show at one moment; before the first refresh nothing says how much time is `left`.
+
+    Less than none is left while the demo goes on since it has not shown yet what it is to show.
+    """
 
     status: Status
     tallies: Mapping[str, Tally]
@@ -30,7 +33,11 @@ class Scene:
     @property
     def time(self) -> str:
         """Say how long it goes on."""
-        return f"{self.left.total_seconds():3.0f} s to go" if self.left else "Starting the refresher"
+        if self.left is None:
+            return "Starting the refresher"
+        if self.left > timedelta(0):
+            return f"{self.left.total_seconds():3.0f} s to go"
+        return "Going on until the reports have differed"
 
 
 def live_view(scene: Scene, columns: MakeTable) -> Group:

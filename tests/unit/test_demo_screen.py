@@ -33,3 +33,9 @@ def test_no_word_of_the_demo_is_cut_off(shown: Any, width: int) -> None:
     assert all(len(line.rstrip()) <= width for line in lines)
     assert not any("…" in line for line in lines)
     assert "hold_back" in " ".join(lines)
+
+
+def test_the_time_by_which_it_goes_on_is_none_to_go() -> None:
+    """It goes on only where the reports have not differed yet, and nobody knows how long that takes."""
+    times = [replace(scene(), left=left).time.strip() for left in (None, timedelta(seconds=12), -timedelta(seconds=12))]
+    assert times == ["Starting the refresher", "12 s to go", "Going on until the reports have differed"]

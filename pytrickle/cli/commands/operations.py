@@ -101,7 +101,8 @@ def demo(
 ) -> None:
     """Watch gate and hold_back at work. A web shop's order lines arrive later than its orders.
 
-    Without --dsn it starts a PostgreSQL server of its own and removes it at the end.
+    Without --dsn it starts a PostgreSQL server of its own and removes it at the end. With it, it installs the catalog
+    there, works in a schema pytrickle_demo, which it drops at the end, and refreshes no other stream table.
     """
     from pytrickle.cli.show.columns import columns
     from pytrickle.demo.run import run_demo
