@@ -15,6 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from pytrickle.cli.documents import show_json_error, visible
+from pytrickle.cli.values import sentence
 from pytrickle.errors import PytrickleError
 
 # A pipe has no width: wide enough that no line of a table is ever cut there.
@@ -82,6 +83,10 @@ def show_error(error: PytrickleError, *, as_json: bool) -> None:
 def _tell(label: tuple[str, str], sentences: str) -> None:
     """Print sentences on stderr, on a terminal folded between words; one with a command is there to be copied."""
     target = console(sys.stderr)
+    if target.is_terminal:
+        # Those of SQL that is there to be copied mean the same as they are.
+        lines = sentences.split("\n")
+        sentences = "\n".join(line if "SELECT " in line else sentence(line, local=True) for line in lines)
     copied = _COMMAND.search(sentences) is not None
     target.print(Text.assemble(label, sentences), soft_wrap=copied or not target.is_terminal)
 

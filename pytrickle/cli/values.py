@@ -186,13 +186,15 @@ def moment(value: datetime) -> str:
     return _written(value, None if sys.stdout.isatty() else UTC, " ", "seconds")
 
 
-def sentence(text: str) -> str:
+def sentence(text: str, *, local: bool | None = None) -> str:
     """Write the moments of a sentence as those of the tables beside it are written, with all their digits.
+
+    That is in the time zone of this machine on a terminal, or as `local` says.
 
     >>> sentence("aligned at 2026-01-01 12:00:00.5+00; 1999-12-31 and +00 are no moments")
     'aligned at 2026-01-01 12:00:00.500000+00:00; 1999-12-31 and +00 are no moments'
     """
-    zone = None if sys.stdout.isatty() else UTC
+    zone = None if (sys.stdout.isatty() if local is None else local) else UTC
     return _MOMENT.sub(lambda found: _written(datetime.fromisoformat(found[0]), zone, " ", "auto"), text)
 
 

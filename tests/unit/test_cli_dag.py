@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -174,3 +175,22 @@ def test_an_empty_catalog_is_a_friendly_sentence(client: Recorder) -> None:
     assert "No stream table yet" in run("dag", "--format", "mermaid").stdout
     assert "No stream table yet" in "".join(ElementTree.fromstring(run("dag", "--format", "svg").stdout).itertext())
     assert json.loads(run("dag", "--json").stdout)["relations"] == []
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_its_sentences_have_the_moments_of_the_place_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "aligned at 2026-03-02 12:00:00+00"
+    found = graph()
+    dag = replace(
+        found,
+        groups=(replace(found.groups[0], reason=said),),
+        stream_tables=tuple(
+            replace(each, decision="gated", reason=said, last_error=None) for each in found.stream_tables
+        ),
+    )
+    drawn = {}
+    for terminal in (False, True):
+        monkeypatch.setattr("sys.stdout.isatty", lambda answer=terminal: answer, raising=False)
+        shown = picture(dag)
+        drawn[terminal] = {shown.bands[0].note, *(box.note for box in shown.boxes if box.note)}
+    assert drawn == {False: {"aligned at 2026-03-02 12:00:00+00:00"}, True: {"aligned at 2026-03-02 13:00:00+01:00"}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytrickle.catalog.reports import Dag, DagRow, StreamTableStatus, WatermarkStatusRow
 from pytrickle.catalog.table_state import state_of
-from pytrickle.cli.values import length, moment, through
+from pytrickle.cli.values import length, moment, sentence, through
 from pytrickle.inspect.drawing.picture import Band, Box, Picture, Tone
 
 _TONES = {
@@ -43,7 +43,7 @@ def _box(row: DagRow, table: StreamTableStatus | None, together: tuple[str, ...]
     state = state_of(table)
     lines = (_schedule(table), f"{table.watermark_gating}: {table.decision}", _last(row), *complete, *together)
     note = None if state in _UNREMARKABLE else table.last_error or table.reason
-    return Box(row.relation, state, _tone(state), lines, note, row.reads)
+    return Box(row.relation, state, _tone(state), lines, note and sentence(note), row.reads)
 
 
 def _schedule(table: StreamTableStatus) -> str:
@@ -59,7 +59,7 @@ def _last(row: DagRow) -> str:
 
 
 def _band(group: WatermarkStatusRow) -> Band:
-    return Band(group.group_name, group.state, _tone(group.state), group.reason)
+    return Band(group.group_name, group.state, _tone(group.state), group.reason and sentence(group.reason))
 
 
 def _tone(state: str) -> Tone:
