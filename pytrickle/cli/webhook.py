@@ -101,6 +101,12 @@ class Webhook:
                 log.debug("Alerts cannot be read: %s", error)
                 self.end.wait(LISTEN_FOR)
 
+    def post_pending(self) -> None:
+        """Post now what was not posted yet, each alert once at most."""
+        self.leads.set()
+        with connect(self.dsn, role="webhook") as connection, translate_errors():
+            self._deliver(connection)
+
     def _deliver(self, connection: psycopg.Connection) -> None:
         if not self.leads.is_set():
             return
@@ -167,3 +173,12 @@ def posting(dsn: str | None, url: str | None, *, insecure: bool = False) -> Iter
         webhook.end.set()
         # Daemon or not: a delivery under way may take as long as it is given, which nobody waits for.
         thread.join(LISTEN_FOR)
+
+
+@contextmanager
+def posting_afterwards(dsn: str | None, url: str | None, *, insecure: bool = False) -> Iterator[None]:
+    """Post what was not posted yet when the block is done, if there is an address; raise ConfigError for a bad one."""
+    webhook = url and Webhook(Settings.from_environment(dsn).dsn, checked_url(url, insecure))
+    yield
+    if webhook:
+        webhook.post_pending()

@@ -15,6 +15,7 @@ import pytest
 
 from pytrickle.cli.webhook import checked_url, posting
 from pytrickle.errors import ConfigError
+from tests.commands import commands
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
@@ -86,6 +87,21 @@ def test_each_beginning_and_end_is_posted_once_by_the_leader_and_again_after_a_f
         assert receiver.taken.empty()
     assert "HTTP 503" in caplog.text and "takes alerts again" in caplog.text
     assert "secret" not in caplog.text and caplog.text.count("does not take") == 1
+
+
+def test_one_tick_posts_what_it_finds_before_it_ends(db: Database) -> None:
+    command = commands(db.dsn)
+    db.execute(ALERT, "public.a", True, "blown")
+    with receiving() as receiver:
+        assert command("run", "--once", "--webhook-url", receiver.url).exit_code == 0
+        assert receiver.next() == (204, "public.a", False)
+        # There is no such stream table: so the tick finds that it is over.
+        assert command("run", "--once", "--webhook-url", receiver.url).exit_code == 0
+        assert receiver.next() == (204, "public.a", True)
+        assert command("run", "--once", "--webhook-url", receiver.url).exit_code == 0
+        assert receiver.taken.empty()
+    refused = command("run", "--once", "--webhook-url", "http://example.com/alerts")
+    assert (refused.exit_code, "unencrypted" in refused.stderr) == (1, True)
 
 
 def test_what_is_not_wanted_is_not_repeated_and_no_redirect_is_followed(db: Database) -> None:

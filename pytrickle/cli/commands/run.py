@@ -25,7 +25,7 @@ from pytrickle.cli.observer import Observer, Wanted, observed
 from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.service import Service, serving
 from pytrickle.cli.show import render
-from pytrickle.cli.webhook import posting
+from pytrickle.cli.webhook import posting, posting_afterwards
 from pytrickle.errors import PytrickleError, RestoreUnderWay
 
 if TYPE_CHECKING:
@@ -99,10 +99,12 @@ def run(
     wanted = Wanted(metrics_listen, otel, openlineage)
     form = log_format or (LogFormat.JSON if invocation.as_json else LogFormat.TEXT)
     if once:
-        _tick_once(invocation, engine, wanted)
+        with posting_afterwards(invocation.dsn, webhook_url, insecure=webhook_insecure):
+            results = _tick_once(invocation, engine, wanted)
+        fail_if_any_failed(results)
         return
-    results = [RESULTS] if invocation.as_json else []
-    with logged(form, log_level, *results), serving() as service, _failing_in_one_line():  # noqa: SIM117
+    shown = [RESULTS] if invocation.as_json else []
+    with logged(form, log_level, *shown), serving() as service, _failing_in_one_line():  # noqa: SIM117
         with (
             _restored_client(invocation, engine) as client,
             observed(client, service, wanted) as observer,
@@ -169,7 +171,7 @@ def _printer(listen: Callable[[], None], as_json: bool) -> Callable[[RefreshResu
     return on_result
 
 
-def _tick_once(invocation: Invocation, engine: Engine, wanted: Wanted) -> None:
+def _tick_once(invocation: Invocation, engine: Engine, wanted: Wanted) -> list[RefreshResult]:
     results: list[RefreshResult] = []
 
     def on_result(result: RefreshResult) -> None:
@@ -182,7 +184,7 @@ def _tick_once(invocation: Invocation, engine: Engine, wanted: Wanted) -> None:
     with invocation.client(engine=engine) as client, observed(client, Service(None), wanted) as observer:
         observer.on_result.append(on_result)
         client.run(once=True, on_result=observer.result)
-    fail_if_any_failed(results)
+    return results
 
 
 @contextmanager
