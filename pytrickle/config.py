@@ -11,6 +11,9 @@ from typing import Any, Self
 
 from pytrickle.errors import ConfigError
 
+# PostgreSQL has milliseconds in an integer, and none of them for no limit.
+SHORTEST_TIMEOUT, LONGEST_TIMEOUT = timedelta(milliseconds=1), timedelta(days=24)
+
 
 class EngineName(StrEnum):
     """Who computes refreshes: Spark, PostgreSQL, or whichever is expected to be faster."""
@@ -61,8 +64,10 @@ class Settings:
             raise ConfigError("small_delta_rows must not be negative.", "0 sends every term to Spark.")
         if self.direct_delta_rows < 0:
             raise ConfigError("direct_delta_rows must not be negative.", "0 has Spark read every delta.")
-        if self.statement_timeout is not None and self.statement_timeout <= timedelta(0):
-            raise ConfigError("The statement timeout must be longer than zero.", "Give it in seconds, such as 600.")
+        if self.statement_timeout is not None and not SHORTEST_TIMEOUT <= self.statement_timeout <= LONGEST_TIMEOUT:
+            raise ConfigError(
+                "The statement timeout must be from a millisecond to 24 days.", "Give it in seconds, such as 600."
+            )
         if self.max_concurrent_refreshes < 1:
             raise ConfigError("max_concurrent_refreshes must be at least 1.", "1 refreshes one after the other.")
 
@@ -137,4 +142,5 @@ def _parsed(name: str, value: Any) -> Any:
     try:
         return _PARSERS[name](value)
     except (ValueError, TypeError, OverflowError) as error:
-        raise ConfigError(f"The setting {name} cannot be {value!r}.", "It must be a number.") from error
+        kind = "a whole number" if _PARSERS[name] is int else "a number"
+        raise ConfigError(f"The setting {name} cannot be {value!r}.", f"It must be {kind}.") from error

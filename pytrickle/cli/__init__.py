@@ -19,6 +19,7 @@ from pytrickle.cli.tree import LazyGroup
 app = typer.Typer(
     name="pytrickle",
     cls=LazyGroup,
+    context_settings={"help_option_names": ["--help", "-h"]},
     no_args_is_help=True,
     # Rich tracebacks can show local variables, among them connection strings.
     pretty_exceptions_enable=False,

@@ -1,10 +1,17 @@
-"""Arguments that need no conversion get none: Typer loads pydantic for it, which takes longer than a small command."""
+"""Arguments that need no conversion get none: Typer loads pydantic for it, which takes longer than a small command.
+
+What it says of others is told in plain words.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
+
+import typer
+
+from pytrickle.cli.plain_words import plainly
 
 
 def convert_only_what_is_given(commands: Iterable[Any]) -> None:
@@ -26,10 +33,18 @@ def _parameters(listed: Callable[[Any], list[Any]], context: Any) -> list[Any]:
 def _value(parameter: Any, convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
     """Return what a parameter is worth: as it came where Typer would return it unchanged."""
     if parameter.required if value is None else not _is_plain(parameter, value):
-        return convert(context, value)
+        return _converted(convert, context, value)
     if value is None and (parameter.multiple or parameter.nargs == -1):
         value = ()
     return value if parameter.callback is None else parameter.callback(context, parameter, value)
+
+
+def _converted(convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
+    try:
+        return convert(context, value)
+    except typer.BadParameter as error:
+        error.message = plainly(error.message, value)
+        raise
 
 
 def _is_plain(parameter: Any, value: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 
 # What a call in a hint is on the command line. A call that has no command stays as it is.
 COMMANDS = {
@@ -12,14 +13,17 @@ COMMANDS = {
     "alter_watermark_group": "group alter NAME",
     "create_stream_table": "create NAME QUERY",
     "create_watermark_group": "group create NAME SOURCE…",
+    "create_refresh_group": "refresh-group create NAME MEMBER…",
     "create_feed": "feed create NAME RELATION",
     "drop_feed": "feed drop NAME",
+    "drop_refresh_group": "refresh-group drop NAME",
     "drop_stream_table": "drop NAME",
     "drop_watermark_group": "group drop NAME",
     "feeds": "feed list",
     "forget_source": "source forget SOURCE",
     "gate_source": "gate SOURCE",
     "mark_idle": "source idle SOURCE",
+    "pause_stream_table": "pause NAME",
     "pgt_status": "status",
     "problems": "status",
     "refresh_groups": "refresh-group list",
@@ -38,9 +42,12 @@ COMMANDS = {
     "watermarks": "watermark list",
 }
 _CALL = re.compile(
-    r"(?:SELECT (?:\*|[a-z_]+(?:, [a-z_]+)*) FROM |SELECT )?pgtrickle\.([a-z_]+)"
+    r"(?:SELECT (?:\*|[a-z_]+(?:, [a-z_]+)*) FROM |SELECT )?(?:pgtrickle\.)?\b([a-z_]+)"
     r"\(((?:'(?:[^']|'')*'|[^()']|\([^()]*\))*)\)"
 )
+# Arguments as SQL gives them, and as sentences name them.
+_ARGUMENT = re.compile(r"\b([a-z_]+) => (?:'([^']*)'(?: or '([^']*)')?|true)")
+_NAMED = re.compile(r"(?<![-.'\w])([a-z]+(?:_[a-z]+)+)(?!\w|\(|\.\w| =>)")
 _QUOTED = re.compile("'((?:[^']|'')+)'")
 
 
@@ -53,12 +60,41 @@ def on_the_command_line(hint: str) -> str:
     'pytrickle drop public.a --cascade removes it.'
     >>> on_the_command_line("SELECT pgtrickle.alter_stream_table('public.a', query => ...) gives it its query anew.")
     'pytrickle alter public.a QUERY gives it its query anew.'
+    >>> on_the_command_line("alter_stream_table(name, statement_timeout => '1 hour') gives it more time.")
+    "pytrickle alter NAME --statement-timeout '1 hour' gives it more time."
     >>> on_the_command_line("SELECT pgtrickle.set_watermark_checks('public.a', max_ahead => '30 days').")
     "pytrickle source checks public.a --max-ahead '30 days'."
     >>> on_the_command_line("Use pgtrickle.cut() instead.")
     'Use pgtrickle.cut() instead.'
+    >>> on_the_command_line("Use refresh_mode => 'AUTO' or 'FULL', or raise fuse_ceiling.")
+    'Use --refresh-mode AUTO or FULL, or raise --fuse-ceiling.'
     """
-    return _CALL.sub(lambda call: _command(call[1], call[2]) or call[0], hint)
+    told = _CALL.sub(lambda call: _command(call[1], call[2]) or call[0], hint)
+    if "SELECT " in told or "pgtrickle." in told:
+        # Its arguments are those of SQL.
+        return told
+    told = _ARGUMENT.sub(lambda given: _option(given[1], *given.group(2, 3)) or given[0], told)
+    return _NAMED.sub(lambda name: _option(name[1]) or name[0], told)
+
+
+def _option(name: str, *values: str | None) -> str | None:
+    """Return an option of the command line with its values, where there is one of this name and no other word is."""
+    # A timeout is also a setting of the server, and the end of a window often a column.
+    unmistakable = ("_" in name and name not in ("statement_timeout", "window_end")) or name == "cascade"
+    return _spelled(name, *values) if unmistakable and name in _options() else None
+
+
+@cache
+def _options() -> frozenset[str]:
+    """Return what `alter`, `create` and `drop` take; it is loaded when the first hint is told."""
+    from pytrickle.catalog.options import DECLARED
+
+    return frozenset(DECLARED) | {"cascade"}
+
+
+def _spelled(name: str, *values: str | None) -> str:
+    """Return an option of the command line; it is a flag, or just named, without a value."""
+    return f"--{name.replace('_', '-')} {' or '.join(shlex.quote(value) for value in values if value)}".rstrip()
 
 
 def _command(function: str, arguments: str) -> str | None:
@@ -70,5 +106,9 @@ def _command(function: str, arguments: str) -> str | None:
     values = " ".join(others)
     placed = {"NAME": name, "SOURCE": name, "VALUE": values}
     command = re.sub("NAME|SOURCE|VALUE", lambda place: placed[place[0]] or place[0], COMMANDS[function])
-    query = " QUERY" if "query => ..." in arguments else ""
-    return f"pytrickle {command}{query}{' --cascade' if 'cascade => true' in arguments else ''}"
+    if "query => ..." in arguments:
+        command += " QUERY"
+    for option, value, _ in _ARGUMENT.findall(arguments):
+        if option in _options():
+            command += f" {_spelled(option, value)}"
+    return f"pytrickle {command}"

@@ -70,6 +70,8 @@ def test_declared_group_overrides_autodetect(pair: Mirror) -> None:
 def test_names_and_members_are_checked(pair: Mirror) -> None:
     for arguments in ("'', ARRAY['x', 'y']", "'g', ARRAY['x', 'nowhere']", "'g', ARRAY['x', 'y'], 'serializable'"):
         pair.error(f"SELECT pgtrickle.create_refresh_group({arguments})")
+    for members, sentence in (("'x'", "two stream tables at least, and only public.x is given"), ("'x', 'x'", "twice")):
+        assert sentence in pair.error(f"SELECT pgtrickle.create_refresh_group('dash', ARRAY[{members}])")
     assert "absent" in pair.error("SELECT pgtrickle.drop_refresh_group('absent')")
     assert pair.rows("SELECT * FROM pgtrickle.refresh_groups()") == []
 

@@ -54,5 +54,22 @@ def test_a_wrong_setting_from_the_environment_is_refused_with_its_variable(name:
     Settings.from_environment(environ={variable: value}, **{name: right})
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("small_delta_rows", "1.5", "It must be a whole number."),
+        ("poll_interval", "x", "It must be a number."),
+        ("statement_timeout", "0", "from a millisecond to 24 days"),
+        ("statement_timeout", "99999999999", "from a millisecond to 24 days"),
+        ("statement_timeout", "0.0001", "from a millisecond to 24 days"),
+    ],
+)
+def test_a_wrong_number_is_told_what_it_must_be(name: str, value: str, said: str) -> None:
+    """PostgreSQL would refuse a longer timeout at each refresh, and has no limit for a shorter one."""
+    with pytest.raises(ConfigError) as refused:
+        Settings.from_environment(environ={f"PYTRICKLE_{name.upper()}": value})
+    assert said in f"{refused.value} {refused.value.hint}"
+
+
 def test_password_is_not_shown() -> None:
     assert "secret" not in repr(Settings(dsn="postgresql://me:secret@host/db"))

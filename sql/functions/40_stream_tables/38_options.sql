@@ -54,7 +54,8 @@ BEGIN
         PERFORM refuse_value('close_after_idle', options.close_after_idle::text, 'Use an interval longer than zero.');
     -- What PostgreSQL's own setting holds is milliseconds in an integer.
     ELSIF options.statement_timeout < interval '1 ms' OR options.statement_timeout > interval '24 days' THEN
-        PERFORM refuse_value('statement_timeout', options.statement_timeout::text, 'Use an interval of up to 24 days.');
+        PERFORM refuse_value('statement_timeout', options.statement_timeout::text,
+            'Use an interval from 1 millisecond to 24 days.');
     END IF;
     PERFORM check_schedule(options.schedule, options.schedule_timezone);
 END

@@ -10,9 +10,12 @@ BEGIN
     FROM unnest(members) WITH ORDINALITY AS m(name, position)
     JOIN pgt_stream_tables AS t ON t.pgt_id = stream_table_id(m.name, search_path);
     IF cardinality(found) IS DISTINCT FROM (SELECT count(DISTINCT f) FROM unnest(found) AS f)::integer THEN
-        PERFORM refuse_value('members', array_to_string(members, ', '), 'Name each stream table once.');
+        RAISE EXCEPTION 'a stream table is named twice: %', array_to_string(members, ', ')
+            USING ERRCODE = '22023', CONSTRAINT = 'invalid_argument', HINT = 'Name each stream table once.';
     ELSIF COALESCE(cardinality(found), 0) < 2 THEN
-        PERFORM refuse_value('members', array_to_string(members, ', '), 'Name two stream tables or more.');
+        RAISE EXCEPTION 'a refresh group needs two stream tables at least, and % given',
+            COALESCE('only ' || qualified_name(found[1]) || ' is', 'none is')
+            USING ERRCODE = '22023', CONSTRAINT = 'invalid_argument', HINT = 'Name two stream tables or more.';
     END IF;
     RETURN found;
 END
