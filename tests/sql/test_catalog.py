@@ -55,7 +55,7 @@ INNER_FUNCTIONS = {
     "is_copied",
     *("stream_table_relation", "refuse_value", "check_choice", "late_limit", "reads_all", "check_reads_all"),
     *("distance", "readable_stream_table", "check_wait", "reach", "await_progress", "refuse_stale", "filled_at"),
-    *("check_span", "read_moment", "row_limit", "incomplete_since"),
+    *("check_span", "read_moment", "row_limit", "incomplete_since", "check_there"),
     *("verdicts", "period_of", "without_values", "refresher_runs", "direct_sources", "dag_edges", "refresh_timing"),
     *("definition_text", "definition_json", "partition_state"),
     *("as_of_query", "cut_of_version", "check_not_rewritten", "check_group_at"),

@@ -25,6 +25,10 @@ from tests.conftest import Database
         ("drain(-1)", "timeout_s", "0 seconds or more"),
         ("wait_for('copied', 'soon')", "watermark", "2026-03-01"),
         ("create_watermark_group('both', '{orders}', 'some')", "tolerance", "30 seconds"),
+        ("set_orchestration_mode(0::regclass, 'EXTERNAL')", "no relation with OID 0", "Name the table"),
+        ("set_orchestration_mode('copied', '')", "'' is not a valid orchestration_mode", "MANAGED or EXTERNAL"),
+        ("late_rows(0::regclass)", "no relation with OID 0", "Name the table"),
+        ("adopt_source(0::regclass)", "no relation with OID 0", "Name the table"),
     ],
 )
 def test_an_argument_that_means_nothing_is_refused_with_what_to_give(

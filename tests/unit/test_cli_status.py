@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytrickle.catalog.reports import Status, StreamTableStatus
+from pytrickle.catalog.trouble_reports import ProblemRow
 from tests.unit.cli_recorder import Recorder, recording, run, state, table
 
 
@@ -32,6 +33,16 @@ def test_status_counts_and_names_what_the_planner_failed_on(client: Recorder) ->
     assert "shop.bad: KeyError('k')" in screen
     client.answers["status"] = state(table())
     assert "Planner defects" not in run("status").stdout
+
+
+def test_what_is_to_be_computed_anew_is_not_shown_as_well(client: Recorder) -> None:
+    """Else a line in green would stand above one that says that changes may have been missed."""
+    missed = "changes of shop.orders may have been missed: a trigger was disabled"
+    problem = ProblemRow("shop.report", missed, "Its next refresh computes it anew.", lasting=False)
+    client.answers["status"] = replace(state(table()), problems=(problem,))
+    (line,) = [line for line in run("status").stdout.splitlines() if "AUTO" in line]
+    assert line.split()[:2] == ["shop.report", "waiting"] and line.endswith(missed)
+    assert run("status", "--fail-on", "error").exit_code == 0
 
 
 def test_status_of_an_empty_catalog_says_so(client: Recorder) -> None:

@@ -113,7 +113,7 @@ def stream_tables(
 ) -> Columns:
     """Draw every stream table's mode, effective watermark, state, and the one sentence that explains it."""
     behind = {row.pgt_id: row for row in freshness}
-    broken = {problem.stream_table: problem.problem for problem in problems if problem.lasting}
+    known = {problem.stream_table: problem for problem in problems if not problem.incident}
     table = columns(
         *("stream table", "state", "data is", "effective watermark", "mode", "gating", "by", "reason"),
         sentences=("reason",),
@@ -123,11 +123,21 @@ def stream_tables(
         since = age(row, behind.get(row.pgt_id))
         mode = " ".join((row.refresh_mode, row.schedule, *((row.tier,) if row.tier in {"warm", "cold"} else ())))
         effective = through(row.effective_watermark, row.effective_batch) or _NONE
-        state = "broken" if row.stream_table in broken else state_of(row)
-        reason = broken.get(row.stream_table) or row.last_error or reason_for(row, behind.get(row.pgt_id)) or row.reason
+        problem = known.get(row.stream_table)
+        state = _state(row, problem)
+        said = problem.problem if problem and state in ("broken", "waiting") else row.last_error
+        reason = said or reason_for(row, behind.get(row.pgt_id)) or row.reason
         done_by = row.last_engine or _NONE
         table.add_row(row.stream_table, coloured(state), since, effective, mode, row.watermark_gating, done_by, reason)
     return table
+
+
+def _state(row: StreamTableStatus, problem: ProblemRow | None) -> str:
+    """Name the state: it is broken by a lasting problem, and not well before a refresh that computes it anew."""
+    if problem and problem.lasting:
+        return "broken"
+    state = state_of(row)
+    return "waiting" if problem and state == "ok" else state
 
 
 def age(row: StreamTableStatus, found: FreshnessRow | None) -> str:

@@ -81,6 +81,19 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.source_named(text, text) IS
     'The relation a name means to its caller under a search_path; NULL for NULL, error 42P01 where there is none.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.check_there(relation regclass) RETURNS void
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    IF relation IS NOT NULL AND NOT EXISTS (SELECT FROM pg_class AS c WHERE c.oid = relation) THEN
+        RAISE EXCEPTION 'there is no relation with OID %', relation::oid
+            USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table', HINT = 'Name the table, such as ''orders''.';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.check_there(regclass) IS
+    'Error 42P01 for the number of a relation that is not there, such as 0 or that of one that was dropped.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.known_stream_table(relation regclass, name text) RETURNS bigint
     LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$

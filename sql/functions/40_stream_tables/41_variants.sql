@@ -183,6 +183,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.set_orchestration_mode(stream_table regclas
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
+    PERFORM check_there(stream_table);
     RETURN take_orchestration(stream_table_id(qualified_name(stream_table), ''), mode);
 END
 $$;

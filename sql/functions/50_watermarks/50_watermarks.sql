@@ -19,11 +19,9 @@ DECLARE
     kind "char" := (SELECT CASE WHEN relpersistence = 't' THEN 't' WHEN is_of_the_system(oid) THEN 's' ELSE relkind END
                     FROM pg_class WHERE oid = source);
 BEGIN
+    PERFORM check_there(source);
     IF source IS NULL THEN
         PERFORM refuse_value('source', NULL, 'Give a table that a loader fills.');
-    ELSIF kind IS NULL THEN
-        RAISE EXCEPTION 'there is no relation with OID %', source::oid
-            USING ERRCODE = '42P01', CONSTRAINT = 'unknown_table', HINT = 'Name the table, such as ''orders''.';
     ELSIF kind NOT IN ('r', 'p', 'f') OR EXISTS (SELECT FROM pgt_stream_tables WHERE pgt_relid = source) THEN
         RAISE EXCEPTION '% is not a table that a loader fills', source
             USING ERRCODE = '42809', CONSTRAINT = 'invalid_argument',

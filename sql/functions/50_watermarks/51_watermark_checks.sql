@@ -7,6 +7,7 @@ DECLARE
     owner CONSTANT oid := (SELECT relowner FROM pg_class WHERE oid = source AND relkind IN ('r', 'p', 'f')
         AND relpersistence <> 't' AND oid NOT IN (SELECT pgt_relid FROM pgt_stream_tables));
 BEGIN
+    PERFORM check_there(source);
     IF owner IS NULL THEN
         RAISE EXCEPTION '% is not a table that a loader fills', COALESCE(source::text, 'NULL')
             USING ERRCODE = '42809', CONSTRAINT = 'invalid_argument', HINT = 'Name an ordinary table.';

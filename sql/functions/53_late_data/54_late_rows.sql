@@ -17,6 +17,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.check_reads_all(caller name, source
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
+    PERFORM check_there(source);
     IF NOT reads_all(caller, source) THEN
         RAISE EXCEPTION 'permission denied to % %', action, source
             USING ERRCODE = '42501', CONSTRAINT = 'insufficient_privilege',

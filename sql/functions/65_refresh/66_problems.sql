@@ -129,7 +129,7 @@ BEGIN
                     'its query anew. ', l.name) ELSE '' END || format(
                 'SELECT pgtrickle.drop_stream_table(%L, cascade => true) removes it with all that reads it; then '
                 'create them anew.', l.name)
-            WHEN w.culprits IS NULL THEN 'The next tick computes it anew.'
+            WHEN w.culprits IS NULL THEN 'Its next refresh computes it anew.'
         END,
         l.problem IS NOT NULL OR w.culprits IS NOT NULL, false
     FROM pgt_stream_tables AS t

@@ -124,7 +124,7 @@ AS $$
         'pgtrickle_private.known_groups()', 'pgtrickle_private.refuse_unknown_group(text)',
         'pgtrickle_private.known_tables(boolean)',
         'pgtrickle_private.relation_named(text, text)',
-        'pgtrickle_private.source_named(text, text)',
+        'pgtrickle_private.source_named(text, text)', 'pgtrickle_private.check_there(regclass)',
         'pgtrickle_private.known_stream_table(regclass, text)',
         'pgtrickle_private.stream_table_id(text, text)',
         'pgtrickle_private.stream_table_relation(bigint)',
