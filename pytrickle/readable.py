@@ -23,6 +23,15 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def ended(text: str) -> str:
+    """Return a sentence with a full stop, which the words of PostgreSQL lack, so that another may follow.
+
+    >>> ended("the database system is shutting down"), ended("Is the server running?")
+    ('the database system is shutting down.', 'Is the server running?')
+    """
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
 class Readable:
     """A dataclass whose representation leaves out what is not set, and which a notebook shows as a table."""
 

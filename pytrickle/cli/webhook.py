@@ -21,6 +21,7 @@ from psycopg.rows import dict_row
 from pytrickle.config import Settings
 from pytrickle.database import connect, translate_errors
 from pytrickle.errors import ConfigError, PytrickleError
+from pytrickle.readable import ended
 
 log = getLogger("pytrickle.webhook")
 TIMEOUT = 10.0
@@ -98,7 +99,7 @@ class Webhook:
                         self._deliver(connection)
                         list(connection.notifies(timeout=LISTEN_FOR, stop_after=1))
             except PytrickleError as error:
-                log.debug("Alerts cannot be read: %s", error)
+                log.debug("Alerts cannot be read: %s", ended(str(error)))
                 self.end.wait(LISTEN_FOR)
 
     def post_pending(self) -> None:

@@ -24,6 +24,7 @@ from pytrickle.database import connection_string, limited, translate_errors
 from pytrickle.database.engine import Pool, engine
 from pytrickle.errors import PytrickleError, StatementTimeout
 from pytrickle.inspect.explain import Explanation
+from pytrickle.readable import ended
 
 log = getLogger("pytrickle.console")
 
@@ -116,7 +117,7 @@ class Watch:
             found = self._database.report(_seen)
         except PytrickleError as error:
             if not isinstance(self._found, PytrickleError):
-                log.error("%s", error)
+                log.error("%s", ended(str(error)))
             return error
         if isinstance(self._found, PytrickleError):
             log.info("The database answers again.")

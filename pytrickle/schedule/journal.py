@@ -9,7 +9,7 @@ from time import monotonic
 
 from pytrickle.durations import length
 from pytrickle.errors import PytrickleError
-from pytrickle.readable import counted
+from pytrickle.readable import counted, ended
 from pytrickle.refresh.values import RefreshResult
 
 # The names by which users choose what they want to read; docs/howto/operate.md lists them.
@@ -94,7 +94,7 @@ class Journal:
             self.on_error(error)
         level = DEBUG if self.out_since is not None else WARNING
         self.out_since = self.clock() if self.out_since is None else self.out_since
-        RUN.log(level, "%s Trying again until that is over.", error, extra={"event": {"error": error.kind}})
+        RUN.log(level, "%s Trying again until that is over.", ended(str(error)), extra={"event": {"error": error.kind}})
 
     def tick(self, tick: Callable[[Callable[[RefreshResult], None]], object]) -> None:
         """Do a tick and note what comes of it; that it was done ends an outage. Tell what was done if it is time."""

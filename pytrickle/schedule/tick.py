@@ -14,7 +14,7 @@ from pytrickle.catalog.refresh_groups import RefreshGroup, ask_refresh_groups, r
 from pytrickle.config import EngineName
 from pytrickle.database import impatient, pipelined, refuse_standby, translate_errors, unless_locked
 from pytrickle.errors import PytrickleError
-from pytrickle.readable import Rows
+from pytrickle.readable import Rows, ended
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
 from pytrickle.schedule.dag import with_upstream
@@ -92,7 +92,7 @@ class Ticker:
         except PytrickleError as error:
             if connection.closed:
                 raise
-            log.error("The histories could not be trimmed: %s", error)
+            log.error("The histories could not be trimmed: %s", ended(str(error)))
 
     def _refreshing_primary(self) -> Refresher:
         refresher = self.refreshing()

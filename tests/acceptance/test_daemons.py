@@ -158,6 +158,31 @@ def _java_that_never_does_anything(home: Path) -> tuple[Path, dict[str, str]]:
     return home / "started", {"JAVA_HOME": str(home), "STARTED": str(home / "started")}
 
 
+def test_a_daemon_whose_first_connection_ends_tries_again_as_it_does_later(shop: Database, tmp_path: Path) -> None:
+    ours = "SELECT pid FROM pg_stat_activity WHERE application_name = 'pytrickle/refresher'"
+    holder = shop.connect(autocommit=False)
+    holder.execute("LOCK TABLE pgtrickle.pgt_schema_version")
+    daemon = Daemon(shop.dsn, tmp_path / "log")
+    try:
+        wait_for(lambda: shop.execute(ours), "its first connection", lambda: daemon.process.poll() is None)
+        shop.execute(f"SELECT pg_terminate_backend(pid) FROM ({ours}) AS o")
+        wait_for(
+            lambda: "Trying again" in daemon.log.read_text(), "its sentence", lambda: daemon.process.poll() is None
+        )
+        holder.rollback()
+        wait_for(lambda: daemon.leads, "the daemon")
+    finally:
+        assert daemon.end(signal.SIGTERM) == 0
+    # What the server said last does not always reach it, but a sentence does, with a full stop.
+    assert ". Trying again until that is over." in daemon.log.read_text()
+
+
+def test_a_daemon_whom_nobody_answers_at_first_says_so_and_ends(tmp_path: Path) -> None:
+    daemon = Daemon("host=127.0.0.1 port=1 dbname=nowhere", tmp_path / "log")
+    assert daemon.process.wait(timeout=60) == 1
+    assert "Check that the server runs" in daemon.log.read_text()
+
+
 def test_a_leader_whose_engine_is_spark_starts_it_before_there_is_work(db: Database, tmp_path: Path) -> None:
     begun, environment = _java_that_never_does_anything(tmp_path)
     daemon = Daemon(db.dsn, tmp_path / "daemon.log", PYTRICKLE_ENGINE="spark", **environment)

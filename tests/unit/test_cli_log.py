@@ -44,7 +44,7 @@ def written(form: LogFormat, capsys: pytest.CaptureFixture[str], level: LogLevel
 def test_each_event_is_one_line_of_text_with_time_level_and_logger(capsys: pytest.CaptureFixture[str]) -> None:
     result, trouble, defect = written(LogFormat.TEXT, capsys)
     assert result.endswith('INFO    pytrickle.refresh  shop.report DIFFERENTIAL +2 -1 in 3 s by postgres: a "reason"')
-    assert "WARNING pytrickle.run  gone | for good\\u001b[2J Trying again until that is over." in trouble
+    assert "WARNING pytrickle.run  gone | for good\\u001b[2J. Trying again until that is over." in trouble
     assert "ERROR   pytrickle.plan.analysis  The planner fails | Traceback" in defect and "of several | lines" in defect
     assert "rollback" in written(LogFormat.TEXT, capsys, LogLevel.DEBUG)[-1]
 

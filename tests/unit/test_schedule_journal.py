@@ -58,12 +58,12 @@ def test_an_outage_is_one_line_when_it_begins_and_one_when_a_tick_was_done_again
     journal = Journal(clock=lambda: next(times))
     journal.lead(True)
     for _ in range(3):
-        journal.trouble(ConnectionLost("The server went away."))
+        journal.trouble(ConnectionLost("the server went away"))
     journal.lead(True)
     journal.tick(tick())
     assert [record.getMessage() for record in caplog.records] == [
         "Refreshing.",
-        "The server went away. Trying again until that is over.",
+        "the server went away. Trying again until that is over.",
         "It is over after 16 s.",
     ]
 

@@ -26,7 +26,8 @@ from pytrickle.cli.remedies import on_the_command_line
 from pytrickle.cli.service import Service, serving
 from pytrickle.cli.show import render
 from pytrickle.cli.webhook import posting, posting_afterwards
-from pytrickle.errors import PytrickleError, RestoreUnderWay
+from pytrickle.errors import ConnectionLost, PytrickleError, RestoreUnderWay
+from pytrickle.readable import ended
 
 if TYPE_CHECKING:
     from pytrickle.client.client import Client
@@ -131,19 +132,31 @@ def _refresh_until_stopped(
 
 @contextmanager
 def _restored_client(invocation: Invocation, engine: Engine) -> Iterator[Client]:
-    """Open a client for the length of the block, as soon as a restore of the database that is under way is done."""
+    """Open a client for the length of the block, as soon as a restore, or an outage of the server, is over.
+
+    Where nobody answers at first, the address is perhaps wrong, and the error is raised.
+    """
     told = ""
     with ExitStack() as opened:
         while True:
             try:
                 client = opened.enter_context(invocation.client(engine=engine))
                 break
-            except RestoreUnderWay as error:
+            except (RestoreUnderWay, ConnectionLost) as error:
+                lost = isinstance(error, ConnectionLost)
+                if lost and not told and _nobody_answers(error):
+                    raise
                 if str(error) != told:
-                    log.warning("%s %s", error, error.hint)
+                    then = "Trying again until that is over." if lost else error.hint
+                    log.warning("%s %s", ended(str(error)), then)
                 told = str(error)
                 sleep(LOOK_EVERY)
         yield client
+
+
+def _nobody_answers(error: PytrickleError) -> bool:
+    """Say whether no server was there, rather than one that takes no connection now or has ended one."""
+    return error.__cause__ is None and error.hint == ConnectionLost.default_hint
 
 
 @contextmanager
@@ -152,7 +165,7 @@ def _failing_in_one_line() -> Iterator[None]:
     try:
         yield
     except PytrickleError as error:
-        log.error("%s. %s", str(error).removesuffix("."), on_the_command_line(error.hint or ""))
+        log.error("%s %s", ended(str(error)), on_the_command_line(error.hint or ""))
         raise typer.Exit(1) from None
 
 

@@ -118,7 +118,7 @@ class Teller:
             with translate_errors():
                 found = facts(self._connected(), result.stream_table)
         except PytrickleError as error:
-            log.warning("OpenLineage is not told of %s: %s", result.stream_table, error.kind)
+            log.warning("OpenLineage is not told of %s: %s.", result.stream_table, error.kind)
             return
         if found:
             for event in events(result, found, self._lineage(found), self.namespace):
