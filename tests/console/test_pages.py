@@ -121,6 +121,36 @@ def _beside(page: str, direction: str) -> str:
     return unescape(place)
 
 
+def test_a_box_of_the_graph_is_as_wide_as_its_lines_and_tells_all_of_a_longer_name(db: Database) -> None:
+    source, reader = "revenue_of_all_regions_and_channels", "x" * 60
+    db.execute(f"CREATE TABLE {source} (id int); CREATE TABLE short (id int)")
+    db.execute("SELECT pgtrickle.create_stream_table(%s, %s)", reader, f"SELECT id FROM {source} JOIN short USING (id)")
+    with console(db.dsn) as site:
+        _, _, page = site.get("/").text.partition('<svg class="graph"')
+    drawn = re.findall(
+        r'<title>(.*?)</title>\s*<rect [^>]*width="([\d.]+)".*?class="title"[^>]*>(.*?)<', page, re.DOTALL
+    )
+    found = {title: (float(width), shown) for title, width, shown in drawn}
+    assert found[f"public.{source}: no watermark"][1] == f"public.{source}"
+    assert found[f"public.{source}: no watermark"][0] > 7.5 * len(f"public.{source}")
+    assert found[f"public.{reader}: initializing, never refreshed"][1].endswith("x…")
+    assert all(width >= 208 for width, _ in found.values())
+
+
+def test_the_legend_of_a_staircase_has_a_line_for_what_is_drawn_alone(db: Database) -> None:
+    db.execute("CREATE TABLE a (id int); CREATE TABLE b (id int)")
+    db.execute("SELECT pgtrickle.create_watermark_group('both', ARRAY['a', 'b'])")
+    with console(db.dsn) as site:
+        db.execute("SELECT pgtrickle.advance_watermark('a', '2026-03-01 10:00Z')")
+        alone = site.get("/group?name=both").text
+        db.execute("SELECT pgtrickle.advance_watermark('b', '2026-03-01 10:00Z')")
+        agreed = site.get("/group?name=both&span=15m").text
+    assert ("cut that hold_back shows" in alone, 'class="cut"' in alone) == (False, False)
+    assert ("cut that hold_back shows" in agreed, 'class="cut"' in agreed) == (True, True)
+    for page in (alone, agreed):
+        assert ("gate shut</li>" in page) == ('class="shut"' in page)
+
+
 def test_names_are_written_as_text_and_lead_to_their_pages(db: Database) -> None:
     source, reader = '"a&b?c=d#e</title><script>"', '"x\u202ey <img src=x>"'
     db.execute(f"CREATE TABLE {source} (id int)")

@@ -65,6 +65,9 @@ def test_an_outage_is_one_sentence_and_ends_by_itself(counts: Database, site: Te
             assert re.findall("<h1>(.*)</h1>", answer.text) == [
                 "The database cannot be reached. This page comes back by itself."
             ]
+            # Without a script nothing else would say so, or bring the page back.
+            assert re.findall('<p class="pulse (.*?)".*<span>(.*?)</span>', answer.text) == [("lost", "waiting")]
+            assert '<noscript><meta http-equiv="refresh"' in answer.text
             assert not re.search(rf"FATAL|postgres@|{name}|port", text_of(answer.text))
         assert site.get("/state").status_code == 503
         administrator.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true".encode())
