@@ -214,8 +214,6 @@ refresh_answers = Table(
 
 refresh_secret = Table("pgt_refresh_secret", catalog, Column("secret", BYTEA, nullable=False))
 
-leader = Table("pgt_leader", catalog)
-
 group_roles = Table(
     "pgt_group_roles",
     catalog,

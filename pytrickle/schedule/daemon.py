@@ -14,7 +14,8 @@ from pytrickle.errors import PytrickleError
 from pytrickle.schedule.requests import calls
 
 CHANNELS = ("pgtrickle_watermark", "pgtrickle_refresh")
-# A lock on a table that nobody else may lock; anybody could take the key of an advisory lock.
+# A lock that nobody else may take; anybody could take the key of an advisory lock. A view, not a table, for which VACUUM
+# of the whole database would wait as long as somebody leads.
 LEAD = "LOCK TABLE pgtrickle.pgt_leader IN EXCLUSIVE MODE NOWAIT"
 SLICE = 0.2
 BREATH = 0.25

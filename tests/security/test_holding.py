@@ -54,6 +54,11 @@ def test_a_daemon_leads_while_it_lives_and_strangers_cannot_lock_its_seat(house:
         wait_for(lambda: roles[1] == [False], "the second daemon to stand by")
         idle = "SELECT backend_xmin IS NULL AND backend_xid IS NULL FROM pg_stat_activity WHERE application_name = %s"
         assert house.db.execute(idle, "pytrickle/leader")[0] == (True,), "the seat holds no row of the database back"
+        keeper = house.db.connect()
+        keeper.execute("SET lock_timeout = '10s'")
+        for work in ("VACUUM (ANALYZE)", "VACUUM FULL", f'REINDEX DATABASE "{keeper.info.dbname}"'):
+            keeper.execute(work)
+        assert roles[0] == [True], "who keeps the whole database in order waits for no leader, nor ends its lead"
         daemons[0].stop.set()
         wait_for(lambda: roles[1] == [False, True], "the second daemon to take over")
     finally:

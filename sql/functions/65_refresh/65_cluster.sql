@@ -112,7 +112,7 @@ AS $$
     SELECT COALESCE(
         (SELECT format('it lacks the keys of pgtrickle.%I', c.relname) FROM pg_class AS c
          WHERE c.relnamespace = 'pgtrickle'::regnamespace AND c.relkind = 'r'
-             AND c.relname NOT IN ('pgt_leader', 'pgt_refresh_secret', 'pgt_capture_gaps')
+             AND c.relname NOT IN ('pgt_refresh_secret', 'pgt_capture_gaps')
              AND NOT EXISTS (SELECT FROM pg_index AS i WHERE i.indrelid = c.oid AND i.indisprimary)
          ORDER BY c.relname LIMIT 1),
         (SELECT format('it lacks the triggers that call %s', min(p.oid::regprocedure::text))
