@@ -36,6 +36,9 @@ TOTALS = {
         WHERE l.name <> 'n1' AND l.amount < (SELECT avg(bound) FROM others)
         AND NOT EXISTS (SELECT FROM others AS o WHERE o.id = l.id AND o.bound > 3)
         AND NOT EXISTS (SELECT FROM lines AS m WHERE m.id = l.f AND m.amount > l.f)""",
+    "of_groups_twice": """WITH g AS (SELECT id % 12 AS k, max(amount) AS most FROM lines GROUP BY 1
+            HAVING max(amount) < (SELECT avg(bound) + 4 FROM others))
+        SELECT a.k, a.most, b.most AS again FROM g AS a JOIN g AS b ON a.k = b.k""",
 }
 # Terms of theirs would look for the same rows several times.
 SHARED = {"with_others", "with_neither"}

@@ -30,12 +30,17 @@ ASKED = "LATERAL (SELECT * FROM (\n{text}\n) AS {alias} WHERE {conditions} {fenc
 
 @dataclass(slots=True)
 class Reach:
-    """The leaves of a join of which few rows are needed: those that conditions link to changes or to bound columns."""
+    """The leaves of a join of which few rows are needed: those that conditions link to changes or to bound columns.
+
+    What is written next can read the `aliases`. Of the `awaited` ones few rows are needed, too, but they are computed
+    further right in FROM.
+    """
 
     join: Join
     bound: frozenset[Column]
     aliases: set[str]
     tables: list[Scan]
+    awaited: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, block: Project, ordered: list[Leaf], names: frozenset[str], known: frozenset[str]) -> "Reach":
@@ -48,6 +53,8 @@ class Reach:
         start |= known | {leaf.alias for leaf in tables if leaf.alias in asked}
         self = cls(block.input, frozenset(expr.column for expr in exprs if expr.column), start, tables)
         self._go_on()
+        self.awaited = frozenset(leaf.alias for leaf in ordered if leaf.alias in known and not stands_alone(leaf))
+        self.aliases -= self.awaited
         return self
 
     def _go_on(self) -> None:
@@ -72,7 +79,7 @@ class Reach:
 
     def take(self, leaf: Leaf) -> None:
         """A leaf that is linked to what is reached is reached from then on, and what a table leads to."""
-        if self.links(leaf):
+        if leaf.alias in self.awaited or self.links(leaf):
             self.aliases.add(leaf.alias)
             if isinstance(leaf, Scan):
                 self._go_on()
