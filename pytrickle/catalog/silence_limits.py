@@ -48,4 +48,5 @@ def tolerance_of_a_kind(tolerance: timedelta | str | int | None) -> dict[str, ob
     >>> tolerance_of_a_kind(2), tolerance_of_a_kind("2 minutes")
     ({'batch_tolerance': 2}, {'tolerance': '2 minutes'})
     """
-    return {"batch_tolerance" if isinstance(tolerance, int) else "tolerance": tolerance}
+    batches = isinstance(tolerance, int) and not isinstance(tolerance, bool)
+    return {"batch_tolerance" if batches else "tolerance": tolerance}

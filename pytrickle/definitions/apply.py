@@ -65,13 +65,18 @@ class _Application:
     path: str
 
     def run(self, plan: Plan, check: Callable[[int], None]) -> None:
-        """Drop first, for names may come free, then rename, then create and alter in the order that is needed."""
+        """Drop first, for names may come free, then rename, then create and alter in the order that is needed.
+
+        What is still read is dropped as soon as what reads it was altered to read something else.
+        """
         tables = [change for change in plan.changes if change.kind == TABLE]
         refresh_groups = [change for change in plan.changes if change.kind == REFRESH_GROUP]
         self._drop_refresh_groups(refresh_groups)
-        self._do([self._dropping(change.step) for change in tables if change.action in {"drop", "replace"}])
+        drops = [self._dropping(change.step) for change in tables if change.action in {"drop", "replace"}]
+        _, still_read = in_order(self.connection, drops, lambda work: work.do())
         self._rename(tables)
-        self._do([work for change in plan.changes if (work := self._making(change))])
+        works = [work for change in plan.changes if (work := self._making(change))]
+        self._do([*works, *(work for work, _ in still_read)])
         self._create_refresh_groups(refresh_groups)
         numbers = self._own()
         for change in tables:

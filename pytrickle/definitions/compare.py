@@ -68,6 +68,7 @@ def compare(connection: psycopg.Connection, project: Project) -> Plan:
         tables = [change for step, facts in steps if (change := _change(step, facts, replaced))]
         wanted = {step.pgt_id for step, _ in steps}
         dropped = [each for each in known.values() if each.project == project.name and each.pgt_id not in wanted]
+        _refuse_reading_dropped(found, frozenset(each.name for each in dropped))
         _refuse_readers(replaced.keys() | {each.pgt_id for each in dropped}, wanted, dropped, known)
         drops = [Change("drop", TABLE, each.name, step=_drop(each, path)) for each in reversed(dropped)]
         anew = frozenset(known[pgt_id].name for pgt_id in replaced)
@@ -194,6 +195,17 @@ def _refuse_foreign(
             raise CatalogError(
                 f"{definition.origin}: {facts['name']} belongs to the project {owner}.",
                 "Define it in one project only, or rename this project.",
+            )
+
+
+def _refuse_reading_dropped(
+    found: Iterable[tuple[StreamTableDefinition, Mapping[str, Any]]], dropped: frozenset[str]
+) -> None:
+    for definition, facts in found:
+        if read := sorted(dropped & set(facts.get("reads", ()))):
+            raise CatalogError(
+                f"{definition.origin}: it reads {read[0]}, which the project does not define any more.",
+                "Define that as well, or have the query read something else.",
             )
 
 

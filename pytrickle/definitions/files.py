@@ -4,6 +4,7 @@ import re
 import runpy
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from pytrickle.errors import InvalidArgument, PytrickleError
 SETTINGS = "pytrickle.toml"
 KNOWN = {"project", "search_path", "defaults", "watermark_groups", "refresh_groups", "sources"}
 HEADER = re.compile(r"--\s*pytrickle:\s*(\w+)\s*=\s*(.*)")
+MEANT = re.compile(r"--\s*pytrickle\s*(:|\w+\s*=)", re.IGNORECASE)
 # What a header says beside the options of the stream table.
 ABOUT = ("name", "renamed_from", "search_path")
 
@@ -52,6 +54,7 @@ def definition_of(text: str, name: str, origin: str) -> StreamTableDefinition:
             raise InvalidArgument(f"{origin} says {match[1]} twice.", "Leave one of the lines out.")
         header[match[1]] = match[2].strip()
         del lines[0]
+    _refuse_misplaced(lines, origin)
     query = "\n".join(lines).strip()
     if all(not line or line.startswith("--") for line in map(str.strip, query.splitlines())):
         raise InvalidArgument(f"{origin} has no query.", "Write one SELECT statement below the header.")
@@ -61,6 +64,18 @@ def definition_of(text: str, name: str, origin: str) -> StreamTableDefinition:
     )
 
 
+def _refuse_misplaced(lines: list[str], origin: str) -> None:
+    """Refuse what looks like a line of the header, but is none: it would be a comment, and its option the default."""
+    for line in map(str.strip, lines):
+        if MEANT.match(line):
+            raise InvalidArgument(
+                f"{origin} has a line that is no option: {line}",
+                "Write options on top, a line for each, like: -- pytrickle: tier = warm",
+            )
+        if line and not line.startswith("--"):
+            return
+
+
 def _in_sql(directory: Path) -> Iterator[StreamTableDefinition]:
     for path in sorted(directory.rglob("*.sql")):
         yield definition_of(_text(path), path.stem, str(path.relative_to(directory)))
@@ -68,7 +83,7 @@ def _in_sql(directory: Path) -> Iterator[StreamTableDefinition]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InvalidArgument(f"{path} cannot be read: {reason}.", "Write it in UTF-8, readable to you.") from None
@@ -79,15 +94,32 @@ def _in_python(directory: Path) -> Iterator[StreamTableDefinition]:
         origin = str(path.relative_to(directory))
         for value in _run(path).values():
             if isinstance(value, DefinedInPython):
-                yield value.definition(origin)
+                yield _defined(value, path, origin)
+
+
+def _defined(function: DefinedInPython, path: Path, origin: str) -> StreamTableDefinition:
+    with _told(path):
+        definition = function.definition(origin)
+    if not isinstance(definition.query, str):
+        raise InvalidArgument(
+            f"{origin}: the function of {definition.name} returns no text.", "Return the query, as a string."
+        )
+    return definition
 
 
 def _run(path: Path) -> dict[str, Any]:
-    """Run a Python file and return what it defines; whatever else stops it is told in one sentence."""
-    try:
+    """Run a Python file and return what it defines."""
+    with _told(path):
         return runpy.run_path(str(path), run_name="pytrickle_definitions")
-    except PytrickleError:
-        raise
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Tell in one sentence, with the name of the file, what stopped code of the project."""
+    try:
+        yield
+    except PytrickleError as error:
+        raise InvalidArgument(f"{path}: {error}", error.hint) from error
     except (Exception, SystemExit) as error:
         told = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".: ")
         raise InvalidArgument(f"{path} cannot be run: {told}.", "Run it with python, which shows the line.") from error
@@ -95,7 +127,7 @@ def _run(path: Path) -> dict[str, Any]:
 
 def _settings(path: Path) -> Mapping[str, Any]:
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise InvalidArgument(
             f"{path} cannot be read: {error.strerror}.", f'A project has a {SETTINGS} with at least: project = "name"'

@@ -227,6 +227,9 @@ DECLARE
     body text := query;
     shorter text;
 BEGIN
+    IF query IS NULL THEN
+        PERFORM refuse_value('query', NULL, 'Give a SELECT statement.');
+    END IF;
     PERFORM refuse_unreadable('the defining query', query);
     LOOP
         BEGIN
