@@ -37,6 +37,8 @@ def test_commands_work_without_pyspark(small: None, db: Database) -> None:
     assert "public.counts  FULL" in run("tick").stdout
     assert "PySpark is not installed" in run("explain", "counts").stdout
     assert "Java: not needed" in run("doctor").stdout
+    asked = run("doctor", "--spark")
+    assert asked.exit_code == 3 and "problem  Spark: " in asked.stdout and "pytrickle-postgres[spark]" in asked.stdout
     refused = run("tick", "--engine", "spark")
     assert refused.exit_code == 0, "there is nothing to compute"
     db.execute("INSERT INTO orders VALUES (2)")

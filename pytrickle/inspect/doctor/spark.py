@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytrickle.compute.spark.class_archive import class_archive, is_given
-from pytrickle.compute.spark.java import MAVEN_COORDINATE, find_jdbc_jar
+from pytrickle.compute.spark.java import MAVEN_COORDINATE, find_jdbc_jar, require_spark
 from pytrickle.config import Settings
 from pytrickle.database import exported_snapshot, jdbc_target
 from pytrickle.errors import JdbcDriverMissing, SparkFailed
@@ -34,8 +34,10 @@ def find_archive(settings: Settings) -> str:
 def read_pinned(settings: Settings) -> str:
     """Let Spark read a snapshot that this process exported.
 
-    Raise SparkFailed if it cannot or saw another one, DatabaseOutOfReach where its executors never could.
+    Raise SparkFailed if it cannot or saw another one, DatabaseOutOfReach where its executors never could, and
+    PackageMissing where there is no PySpark.
     """
+    require_spark()
     # Starting Spark takes seconds, so only those who ask for this check load it.
     from pytrickle.compute.spark.jdbc import PinnedReader
     from pytrickle.compute.spark.reach import check_reach
