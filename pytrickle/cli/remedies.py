@@ -6,7 +6,8 @@ import re
 import shlex
 from functools import cache
 
-# What a call in a hint is on the command line. A call that has no command stays as it is.
+# What a call in a hint is on the command line. A call that has no command stays as it is. What is in brackets is left
+# out where the call has a source alone.
 COMMANDS = {
     "adopt_source": "source adopt SOURCE",
     "alter_stream_table": "alter NAME",
@@ -29,7 +30,7 @@ COMMANDS = {
     "refresh_groups": "refresh-group list",
     "refresh_stream_table": "refresh NAME",
     "reset_fuse": "reset-fuse NAME",
-    "reset_watermark": "watermark reset SOURCE VALUE",
+    "reset_watermark": "watermark reset SOURCE [VALUE]",
     "resume_stream_table": "resume NAME",
     "freshness": "freshness",
     "set_alert_limits": "alert set --source SOURCE --lag VALUE",
@@ -64,6 +65,10 @@ def on_the_command_line(hint: str) -> str:
     "pytrickle alter NAME --statement-timeout '1 hour' gives it more time."
     >>> on_the_command_line("SELECT pgtrickle.set_watermark_checks('public.a', max_ahead => '30 days').")
     "pytrickle source checks public.a --max-ahead '30 days'."
+    >>> on_the_command_line("pgtrickle.reset_watermark('public.a') forgets it.")
+    'pytrickle watermark reset public.a forgets it.'
+    >>> on_the_command_line("pgtrickle.reset_watermark() takes it back.")
+    'pytrickle watermark reset SOURCE VALUE takes it back.'
     >>> on_the_command_line("Use pgtrickle.cut() instead.")
     'Use pgtrickle.cut() instead.'
     >>> on_the_command_line("Use refresh_mode => 'AUTO' or 'FULL', or raise fuse_ceiling.")
@@ -105,7 +110,8 @@ def _command(function: str, arguments: str) -> str | None:
     name, *others = quoted if arguments.startswith("'") else [""]
     values = " ".join(others)
     placed = {"NAME": name, "SOURCE": name, "VALUE": values}
-    command = re.sub("NAME|SOURCE|VALUE", lambda place: placed[place[0]] or place[0], COMMANDS[function])
+    wanted = COMMANDS[function].replace(" [VALUE]", "" if name and not values else " VALUE")
+    command = re.sub("NAME|SOURCE|VALUE", lambda place: placed[place[0]] or place[0], wanted)
     if "query => ..." in arguments:
         command += " QUERY"
     for option, value, _ in _ARGUMENT.findall(arguments):

@@ -13,7 +13,9 @@ BEGIN
     IF dependents IS NOT NULL THEN
         RAISE EXCEPTION 'other stream tables read it: %', dependents
             USING ERRCODE = '2BP01', CONSTRAINT = 'dependents_exist',
-                  HINT = 'Drop them first, or pass cascade => true to drop them too.';
+                  HINT = format('Drop them first, or all at once: SELECT pgtrickle.drop_stream_table(%L, '
+                      'cascade => true).', (SELECT format('%I.%I', t.pgt_schema, t.pgt_name)
+                                            FROM pgt_stream_tables AS t WHERE t.pgt_id = refuse_dependents.pgt_id));
     END IF;
 END
 $$;

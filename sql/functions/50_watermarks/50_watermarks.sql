@@ -121,7 +121,8 @@ BEGIN
     IF kind_of(newest) <> kind THEN
         RAISE EXCEPTION 'the watermark of % goes by %, not by %', source, kind_of(newest), kind
             USING ERRCODE = '42804', CONSTRAINT = 'invalid_argument',
-                  HINT = remedy || ' A source keeps its kind; pgtrickle.reset_watermark() forgets it.';
+                  HINT = remedy
+                      || format(' A source keeps its kind; pgtrickle.reset_watermark(%L) forgets it.', source);
     END IF;
     SELECT g.group_name INTO other FROM pgt_watermark_groups AS g
     WHERE source = ANY (g.sources) AND group_kind(g) <> kind ORDER BY g.group_name LIMIT 1;
