@@ -10,12 +10,12 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from pytrickle.database import connect, keep_open, refuse_standby, translate_errors
-from pytrickle.errors import PytrickleError
+from pytrickle.errors import PytrickleError, StatementTimeout
 from pytrickle.schedule.requests import calls
 
 CHANNELS = ("pgtrickle_watermark", "pgtrickle_refresh")
-# A lock that nobody else may take; anybody could take the key of an advisory lock. A view, not a table, for which VACUUM
-# of the whole database would wait as long as somebody leads.
+# A lock that nobody else may take; anybody could take the key of an advisory lock. It is on a view: for a table VACUUM of
+# the whole database would wait, as long as somebody leads.
 LEAD = "LOCK TABLE pgtrickle.pgt_leader IN EXCLUSIVE MODE NOWAIT"
 SLICE = 0.2
 BREATH = 0.25
@@ -31,8 +31,9 @@ class Daemon:
     Of several daemons on one database the one that holds the leader's lock ticks; the others try for it every second
     at least. The lock goes with its session, so a leader that dies is followed at once. `on_leader` is told True when
     this daemon begins to lead, False when it begins to stand by. A retryable error, such as a lost connection or a
-    server that is a standby, is reported to `on_error` and waited out. `on_beat` is called several times per second,
-    with False, and before each tick, with True, until the end of which it is not called again.
+    server that is a standby, is reported to `on_error` and waited out, and so is a statement beside the refreshes that
+    took longer than the server allows. `on_beat` is called several times per second, with False, and before each tick,
+    with True, until the end of which it is not called again.
     """
 
     dsn: str
@@ -49,7 +50,8 @@ class Daemon:
             try:
                 self._listen_and_tick()
             except PytrickleError as error:
-                if not error.retryable:
+                # Beside the refreshes only a few rows are looked up, so that the server is busy for a while.
+                if not error.retryable and not isinstance(error, StatementTimeout):
                     raise
                 self.on_error(error)
                 self._rest()

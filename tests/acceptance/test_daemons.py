@@ -141,6 +141,22 @@ def test_a_daemon_outlives_the_sessions_that_the_server_ends(shop: Database, tmp
         assert daemon.end(signal.SIGTERM) == 0
 
 
+def test_a_daemon_waits_until_its_statements_may_take_as_long_as_they_do(shop: Database, tmp_path: Path) -> None:
+    name = shop.value("SELECT current_database()")
+    with daemons(shop, tmp_path) as started:
+        daemon = start(shop, tmp_path, started)
+        wait_for(lambda: daemon.leads, "the daemon to lead")
+        shop.execute(f"ALTER DATABASE {name} SET statement_timeout = '1ms'")
+        ours = "datname = current_database() AND application_name LIKE 'pytrickle/%%'"
+        shop.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}")
+        wait_for(lambda: "Trying again" in daemon.log.read_text(), "the daemon to meet the limit")
+        shop.execute("SELECT pg_sleep(1)")
+        shop.execute(f"ALTER DATABASE {name} RESET statement_timeout")
+        shop.execute("INSERT INTO orders VALUES (300, 1, 5)")
+        wait_for(lambda: is_exact(shop), "the daemon to refresh again")
+        assert daemon.end(signal.SIGTERM) == 0
+
+
 # A Java that knows its version, and else never does anything until the one who started it is gone.
 JAVA = """#!/bin/sh
 [ "$1" = -version ] && { echo 'openjdk version "21.0.1"' >&2; exit; }

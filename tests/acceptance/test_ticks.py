@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import pytrickle
 from pytrickle.schedule import tick
 from tests.acceptance.conftest import JOIN, ORDERS, TABLES, Shop, misalign
 
@@ -158,8 +159,27 @@ def test_a_tick_that_cannot_trim_the_histories_keeps_its_results(
     local_shop.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
     assert local_shop.tick()["copied"].action == "DIFFERENTIAL"
     said = [(record.levelname, record.getMessage()) for record in caplog.records if record.name == tick.__name__]
-    told = ("ERROR", "The histories could not be trimmed: out of shared memory")
+    told = ("ERROR", "The histories could not be trimmed: out of shared memory.")
     assert said == [told], "it is tried again an hour later only"
     monkeypatch.setattr(tick, "TRIM_EVERY", timedelta(0))
     local_shop.tick()
     assert [record.getMessage() for record in caplog.records if record.name == tick.__name__] == [told[1]] * 2
+
+
+SLOW_CLEANING = """
+CREATE OR REPLACE FUNCTION pgtrickle_private.holds_covered(buffer text, cuts pgtrickle.cut[]) RETURNS boolean
+    LANGUAGE sql VOLATILE AS $$SELECT true FROM pg_catalog.pg_sleep(1.2)$$
+"""
+
+
+def test_a_buffer_is_cleaned_though_that_takes_longer_than_the_server_lets_a_statement_run(local_shop: Shop) -> None:
+    local_shop.pt.create_stream_table("copied", ORDERS)
+    local_shop.tick()
+    local_shop.db.execute(SLOW_CLEANING)
+    name = local_shop.db.value("SELECT current_database()")
+    local_shop.db.execute(f"ALTER DATABASE {name} SET statement_timeout = 1000")
+    local_shop.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    with pytrickle.connect(local_shop.db.dsn, engine="postgres") as pt:
+        assert [result.action for result in pt.tick()] == ["DIFFERENTIAL"]
+    buffers = local_shop.db.execute("SELECT buffer FROM pgtrickle.pgt_change_tracking")
+    assert [local_shop.db.value(f"SELECT count(*) FROM {buffer}") for (buffer,) in buffers] == [0] * len(buffers)

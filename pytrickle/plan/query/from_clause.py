@@ -167,10 +167,11 @@ def _joins(node: exp.Expr) -> Iterator[exp.Join]:
     """
     for join in node.args.get("joins") or ():
         first, further = _in_line(join.this)
-        if isinstance(first, exp.Lateral) and any(each.side in {"RIGHT", "FULL"} for each in further):
-            raise NotDifferentiable("RIGHT or FULL JOIN of what depends on the row around it")
+        from_right = any(each.side in {"RIGHT", "FULL"} for each in further)
+        if from_right and isinstance(first, exp.Lateral) and not isinstance(first.this, exp.Subquery):
+            raise NotDifferentiable("RIGHT or FULL JOIN of a function of the row around it")
         by_name = any(each.args.get("using") for each in further)
-        if not isinstance(first, exp.Lateral) or not further or by_name or _is_tied(join):
+        if not isinstance(first, exp.Lateral) or not further or from_right or by_name or _is_tied(join):
             yield join
             continue
         alone = first.copy()

@@ -25,7 +25,8 @@ def pulled_out(node: exp.Exists, aggregates: frozenset[str]) -> tuple[exp.Exists
     where = query.args.get("where")
     if not isinstance(query, exp.Select) or where is None or any(query.args.get(clause) for clause in APART):
         return None
-    own = {each.alias_or_name for item in _items(query) for each in (item, *item.find_all(exp.Table, exp.Subquery))}
+    items = (each for item in _items(query) for each in (item, *item.find_all(exp.Table, exp.Subquery, exp.Lateral)))
+    own = {each.alias_or_name for each in items}
     every = conjuncts(where.this)
     fixed = [each for each in every if each.find(exp.Query) and not _reads(each, own)]
     kept = [each for each in every if each not in fixed]

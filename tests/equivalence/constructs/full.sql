@@ -93,5 +93,5 @@ SELECT m, count(*) AS n FROM chosen_ones GROUP BY m;
 -- partition_by_a_domain_over_an_enumeration: a key of domain public.chosen_again
 SELECT id, row_number() OVER (PARTITION BY m ORDER BY id) AS n FROM chosen_ones;
 
--- joins_that_begin_with_a_function_from_the_right: RIGHT or FULL JOIN of what depends on the row around it
+-- joins_that_begin_with_a_function_from_the_right: RIGHT or FULL JOIN of a function of the row around it
 SELECT a.id, g.n, b.v FROM a, generate_series(1, a.k) AS g (n) FULL JOIN (VALUES (2, 'x'), (4, 'y')) b (n, v) ON g.n = b.n;
