@@ -14,8 +14,8 @@ from pytrickle.errors import PytrickleError, StatementTimeout
 from pytrickle.schedule.requests import calls
 
 CHANNELS = ("pgtrickle_watermark", "pgtrickle_refresh")
-# A lock that nobody else may take; anybody could take the key of an advisory lock. It is on a view: for a table VACUUM of
-# the whole database would wait, as long as somebody leads.
+# A lock that nobody else may take; anybody could take the key of an advisory lock. It is on a view: VACUUM of the whole
+# database would wait for one on a table, as long as somebody leads.
 LEAD = "LOCK TABLE pgtrickle.pgt_leader IN EXCLUSIVE MODE NOWAIT"
 SLICE = 0.2
 BREATH = 0.25
