@@ -53,13 +53,21 @@ def _handler(answers: dict[str, Callable[[], Answer]]) -> type[BaseHTTPRequestHa
 
         def do_GET(self) -> None:
             """Answer one request."""
+            self.wfile.write(self._head())
+
+        def do_HEAD(self) -> None:
+            """Answer without the text, as some load balancers ask."""
+            self._head()
+
+        def _head(self) -> bytes:
+            """Write the head of an answer, and return the rest."""
             answer = answers.get(self.path.partition("?")[0])
             code, kind, body = answer() if answer else (404, PLAIN, b"There are /metrics, /healthz and /readyz.\n")
             self.send_response(code)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            return body
 
         def log_message(self, format: str, *args: object) -> None:
             """Log nothing: scrapes come all the time."""

@@ -8,7 +8,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 import yaml
@@ -72,6 +72,8 @@ def test_a_scrape_tells_the_state_of_the_catalog_and_what_the_process_did(shop: 
             get(observer.port, "/readyz")
         observer.lead(True)
         assert (get(observer.port, "/readyz"), get(observer.port, "/healthz")) == ("ready\n", "alive\n")
+        with urlopen(Request(f"http://127.0.0.1:{observer.port}/readyz", method="HEAD"), timeout=10) as answer:
+            assert (answer.status, answer.headers["Content-Length"], answer.read()) == (200, "6", b"")
         assert {r.stream_table: r.action for r in client.tick(observer.result)} == {
             "public.counts": "FULL",
             "public.report": "SKIP",
