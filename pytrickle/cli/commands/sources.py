@@ -151,7 +151,10 @@ def checks(
         OnDoubt, typer.Option("--on-doubt", case_sensitive=False, help="Take it with a warning, or refuse it.")
     ] = OnDoubt.WARN,
 ) -> None:
-    """Say what is probably a typo. New watermarks too far in the future, and those without a time zone."""
+    """Say what is probably a typo. New watermarks too far in the future, and those without a time zone.
+
+    What is left out gets its default, whatever was set before.
+    """
     with invocation.client() as client:
         client.set_watermark_checks(source, max_ahead, on_doubt.value)
     result = {"source": source, "max_ahead": max_ahead, "on_doubt": on_doubt.value}

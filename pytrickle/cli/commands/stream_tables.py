@@ -122,8 +122,8 @@ def verify(
 ) -> None:
     """Compare tables with their queries. Exit code 3 if a row is missing or unexpected, or one cannot be compared.
 
-    One that is to be computed anew is pending and not compared. Without names a broken table does not keep the others
-    from being compared.
+    One that is to be computed anew is pending and not compared; one that was never filled matches if it is empty.
+    Without names a broken table does not keep the others from being compared.
     """
     from pytrickle.inspect.verify import verify_each
 
