@@ -39,7 +39,8 @@ _PATIENCE = "SET LOCAL lock_timeout = '30s'"
 _CREATED_MEANWHILE = ("23505", "42P06")
 _HOLDERS = """
 SELECT DISTINCT CASE WHEN a.pid IS NULL THEN 'a prepared transaction'
-    ELSE format('process %s of %s', a.pid, coalesce(a.usename, 'an unknown role')) END
+    ELSE format('process %s of %s', a.pid, coalesce(a.usename, 'an unknown role')) END,
+    c.relname = 'pgt_leader' AND l.mode = 'ExclusiveLock'
 FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation JOIN pg_namespace AS n ON n.oid = c.relnamespace
     LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid
 WHERE n.nspname = 'pgtrickle' AND l.pid IS DISTINCT FROM pg_backend_pid() AND l.granted
@@ -232,11 +233,13 @@ def _migration(connection: psycopg.Connection) -> Iterator[None]:
 
 
 def _locked(connection: psycopg.Connection, error: SerializationFailure) -> MigrationError:
-    holders = ", ".join(holder for (holder,) in connection.execute(_HOLDERS).fetchall())
+    found = connection.execute(_HOLDERS).fetchall()
+    holders = ", ".join(dict.fromkeys(holder for holder, _ in found))
+    hint = "End them, by pg_terminate_backend() or ROLLBACK PREPARED, and repeat this. Nothing was changed."
+    if any(leads for _, leads in found):
+        hint = "A refresher runs: stop all refreshers of this database, and repeat this. Nothing was changed."
     return MigrationError(
-        f"Other transactions keep the catalog locked: {holders or error}.",
-        "End them, by pg_terminate_backend() or ROLLBACK PREPARED, and repeat this. Nothing was changed.",
-        sqlstate=error.sqlstate,
+        f"Other transactions keep the catalog locked: {holders or error}.", hint, sqlstate=error.sqlstate
     )
 
 

@@ -46,6 +46,11 @@ def hint_of_server(message: str) -> str | None:
             "The server lends no further connection: close some (SELECT * FROM pg_stat_activity), raise max_connections"
             " or the CONNECTION LIMIT of the role or database, or lower max_concurrent_refreshes."
         )
+    if "query_wait_timeout" in message:
+        return (
+            "PgBouncer lends no further connection: give its pool (default_pool_size) as many sessions as all refreshers"
+            " have together, about ten each, or let them connect to PostgreSQL itself."
+        )
     if NOT_READY.search(message):
         return (
             "The server starts, stops or recovers: repeat this once it takes connections, as pytrickle run does by"

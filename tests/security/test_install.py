@@ -103,6 +103,22 @@ def test_an_install_waits_only_so_long_for_a_stranger_and_names_it(
     assert migrate.install(house.etl) == ("functions",)
 
 
+def test_an_install_that_a_refresher_of_before_keeps_waiting_says_so(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its leader held a lock on a table of the name that a view has now."""
+    monkeypatch.setattr(migrate, "_PATIENCE", "SET LOCAL lock_timeout = '200ms'")
+    house.etl.execute("DROP VIEW pgtrickle.pgt_leader; CREATE TABLE pgtrickle.pgt_leader ()")
+    house.etl.execute("DELETE FROM pgtrickle.pgt_schema_version WHERE name = '0049_leader'")
+    leader = house.session("etl", autocommit=False)
+    leader.execute("LOCK TABLE pgtrickle.pgt_leader IN EXCLUSIVE MODE")
+    with pytest.raises(MigrationError, match=f"process {leader.info.backend_pid} of etl") as locked:
+        migrate.install(house.etl)
+    assert "stop all refreshers" in (locked.value.hint or "")
+    leader.rollback()
+    assert migrate.install(house.etl) == ("0049_leader",)
+
+
 def test_a_stranger_cannot_hold_an_install_by_a_key_that_it_can_guess(empty_db: Database) -> None:
     empty_db.create_role("mallory")
     mallory = empty_db.connect(user="mallory")

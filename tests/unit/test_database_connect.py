@@ -206,6 +206,7 @@ def test_settings_that_cannot_be_used_are_not_tried_again(steady_db: Database, s
     ("said", "helps"),
     [
         ("sorry, too many clients already", "max_connections"),
+        ("query_wait_timeout", "default_pool_size"),
         ("désolé, trop de clients sont déjà connectés", "max_connections"),
         ('too many connections for role "me"', "CONNECTION LIMIT"),
         ("the database system is starting up", "pytrickle run"),
