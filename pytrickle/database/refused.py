@@ -48,8 +48,8 @@ def hint_of_server(message: str) -> str | None:
         )
     if "query_wait_timeout" in message:
         return (
-            "PgBouncer lends no further connection: give its pool (default_pool_size) as many sessions as all refreshers"
-            " have together, about ten each, or let them connect to PostgreSQL itself."
+            "PgBouncer lends no further connection: give its pool (default_pool_size) as many sessions as all"
+            " refreshers have together, about ten each, or let them connect to PostgreSQL itself."
         )
     if NOT_READY.search(message):
         return (
