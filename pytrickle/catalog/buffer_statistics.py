@@ -1,9 +1,12 @@
 """The planner's statistics of change buffers, renewed where they do not know of many changes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import psycopg
 
+from pytrickle.catalog.definition import ChangeRange
+from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.cut import Cut
 from pytrickle.database import filled, settle
 
@@ -44,6 +47,18 @@ class BufferStatistics:
     """
 
     known: dict[str, Sample] = field(default_factory=dict)
+
+    def renew_read(
+        self, connection: psycopg.Connection, table: StreamTable, ranges: Mapping[int, ChangeRange], snapshot: Cut
+    ) -> None:
+        """Analyze the buffers of which a stream table is about to read many changes."""
+        together = sum(change_range.delta_rows for change_range in ranges.values())
+        least = WORTH_ANALYZING_BESIDE_MANY if together > MANY else WORTH_ANALYZING
+        for dependency in table.dependencies:
+            if dependency.buffer and dependency.relid in ranges:
+                delta_rows = ranges[dependency.relid].delta_rows
+                if delta_rows >= least:
+                    self.renew(connection, dependency.buffer, delta_rows, snapshot)
 
     def renew(self, connection: psycopg.Connection, buffer: str, delta_rows: int, snapshot: Cut) -> None:
         """Analyze a buffer of which `delta_rows` changes are about to be read, unless most of them are known."""

@@ -1,11 +1,12 @@
 """A definition analysed once: its algebra and state layout, or the reason why it refreshes FULL."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from logging import getLogger
 
 from sqlglot.errors import SqlglotError
 
-from pytrickle.catalog.definition import Definition
+from pytrickle.catalog.definition import ChangeRange, Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.delta import at
 from pytrickle.plan.algebra.query import Aggregate, Query
@@ -15,6 +16,7 @@ from pytrickle.plan.postgres.aggregate import is_exact as adds_exactly
 from pytrickle.plan.postgres.aggregate_state import Grouped
 from pytrickle.plan.postgres.compile import compile_rows
 from pytrickle.plan.postgres.kept_groups import KeptGroups, fingerprint
+from pytrickle.plan.postgres.length import TOO_LONG
 from pytrickle.plan.query.defining_query import parse
 from pytrickle.plan.query.hidden_order import body_of
 from pytrickle.plan.query.probe import Probe, hashed_columns
@@ -41,6 +43,7 @@ class Analysis:
     `defect` names what the planner failed on, though it should not: that is logged with its traceback.
     Without `spark_sums` PostgreSQL computes sums of numerics, of which Spark found some too wide. `kept` are the groups
     within the query that are kept in tables of their own, and `kept_as` tells whether tables are those of this query.
+    `too_long` are sets of sources, of which the delta is too long to be written where all of them changed.
     """
 
     definition: Definition
@@ -52,6 +55,16 @@ class Analysis:
     spark_sums: bool = True
     kept: tuple[KeptGroups, ...] = ()
     kept_as: str | None = None
+    too_long: frozenset[frozenset[int]] = frozenset()
+
+    def without_delta(self, ranges: Iterable[ChangeRange]) -> "Analysis":
+        """Remember that the delta of these changed sources is too long."""
+        return replace(self, too_long=self.too_long | {_changed(ranges)})
+
+    def why_whole(self, ranges: Iterable[ChangeRange]) -> str | None:
+        """Return why a refresh has to be whole: there is no delta rule, or the delta of what changed is too long."""
+        changed = _changed(ranges)
+        return self.full_reason or (TOO_LONG if any(known <= changed for known in self.too_long) else None)
 
     @property
     def any_order(self) -> bool:
@@ -82,6 +95,10 @@ class Analysis:
         names = [shown[key] for key in self.grouped.keys if shown.get(key) in types]
         complete = len(names) == len(self.grouped.keys) and all(is_short(types[name]) for name in names)
         return tuple(names) if complete else ()
+
+
+def _changed(ranges: Iterable[ChangeRange]) -> frozenset[int]:
+    return frozenset(change_range.relid for change_range in ranges if change_range.changed)
 
 
 def analyse(definition: Definition, probe: Probe) -> Analysis:

@@ -10,6 +10,7 @@ from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.difference import plan_difference
 from pytrickle.plan.placement import Way, delta_way
+from pytrickle.plan.postgres.length import DeltaTooLong
 from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.refresh.choosing import changed_sources, known_way
@@ -42,7 +43,10 @@ class Foresight:
         """
         standing = standing_of(table, task, table.pgt_id not in self.past.unlimited)
         known, delta = self.past.fresh(table.pgt_id), cache(partial(self._delta, task))
-        way = known_way(self.past, task, standing, known, delta)
+        try:
+            way = known_way(self.past, task, standing, known, delta)
+        except DeltaTooLong:
+            return None
         if way is None:
             return None
         way = replace(way, reason=table.decision.explained(way.reason))
@@ -51,7 +55,10 @@ class Foresight:
             return self._whole(table, task, way.sized(known) if known else way) if again else None
         if task.delta_rows > FEW_CHANGES or (task.may_keep and not task.keeps):
             return None
-        plan = delta().because(way.reason)
+        try:
+            plan = delta().because(way.reason)
+        except DeltaTooLong:
+            return None
         return plan if task.delta_rows < too_many_untold(plan.few) else None
 
     def _has_sequel(self, task: Task) -> bool:

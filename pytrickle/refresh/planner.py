@@ -11,18 +11,12 @@ from psycopg.errors import UndefinedColumn
 
 from pytrickle.catalog import change_ranges
 from pytrickle.catalog import stream_table as catalog
-from pytrickle.catalog.buffer_statistics import (
-    MANY,
-    WORTH_ANALYZING,
-    WORTH_ANALYZING_BESIDE_MANY,
-    BufferStatistics,
-)
+from pytrickle.catalog.buffer_statistics import WORTH_ANALYZING, BufferStatistics
 from pytrickle.catalog.definition import ChangeRange, PastRefresh
 from pytrickle.catalog.definition_stamp import definition_stamp
 from pytrickle.catalog.past_refreshes import evidence
 from pytrickle.catalog.searched_buffers import SearchedBuffers
 from pytrickle.catalog.server_probe import server_probe
-from pytrickle.catalog.session_settings import longest_statement
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.config import EngineName
 from pytrickle.cut import Cut
@@ -40,6 +34,7 @@ from pytrickle.plan.engines import faster_engine, worth_a_trial
 from pytrickle.plan.limits import Limits, Means, limits_of
 from pytrickle.plan.placement import Standing, Way
 from pytrickle.plan.planning import plan_full, plan_refresh
+from pytrickle.plan.postgres.length import DeltaTooLong
 from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead, RefreshPlan
 from pytrickle.plan.task import Task
@@ -48,7 +43,7 @@ from pytrickle.refresh.foresight import Foresight
 from pytrickle.refresh.guards import refuse_recomputing
 from pytrickle.refresh.kept_plans import LONG
 from pytrickle.refresh.remembered import Remembered
-from pytrickle.refresh.standing import is_again, is_kept, standing_of, with_state
+from pytrickle.refresh.standing import is_again, is_kept, limited, standing_of, with_state
 from pytrickle.refresh.templates import Templates
 from pytrickle.tracing import phase
 
@@ -131,6 +126,22 @@ class Planner:
         With `few` the plan may be one by which few changes are read by statements whose plans PostgreSQL keeps, where
         that is worth it. With `may_give_up` it may be one that is given up after a while.
         """
+        try:
+            return self._planned(snapshot, table, ranges, means, few, may_give_up)
+        except DeltaTooLong:
+            stamp, shape = self.shapes[table.pgt_id]
+            self.shapes[table.pgt_id] = (stamp, shape.without_delta(ranges.values()))
+            return self._planned(snapshot, table, ranges, means, few, may_give_up)
+
+    def _planned(
+        self,
+        snapshot: Snapshot,
+        table: StreamTable,
+        ranges: dict[int, ChangeRange],
+        means: Means,
+        few: bool,
+        may_give_up: bool,
+    ) -> RefreshPlan:
         snapshot_connection = snapshot.connection
         may_give_up = may_give_up and table.pgt_id not in self.past.unlimited
         with defects_named(f"planning {table.name}"), translate_errors(), snapshot_connection.transaction():
@@ -156,15 +167,7 @@ class Planner:
             return self.plan(snapshot, table, ranges, means, few)
         plan = plan.because(table.decision.explained(plan.reason))
         plan = replace(plan, choosing=chosen.seconds + understanding)
-        return plan if way.most_seconds is None else self._limited(plan, way.most_seconds, snapshot_connection, table)
-
-    def _limited(
-        self, plan: RefreshPlan, seconds: float, connection: psycopg.Connection, table: StreamTable
-    ) -> RefreshPlan:
-        """Limit for how long it is read, but no longer than each statement may run anyway."""
-        with translate_errors():
-            allowed = longest_statement(connection, table)
-        return replace(plan, most_seconds=min(seconds, allowed.total_seconds()) if allowed else seconds)
+        return plan if way.most_seconds is None else limited(plan, way.most_seconds, snapshot_connection, table)
 
     def _checked_shape(self, snapshot_connection: psycopg.Connection, table: StreamTable) -> tuple[Analysis, float]:
         """Return the analysed definition, and for how long it was analysed now; raise where a mode forbids it."""
@@ -229,15 +232,8 @@ class Planner:
 
     def _analyze(self, snapshot: Snapshot, table: StreamTable, ranges: Mapping[int, ChangeRange]) -> None:
         """Let PostgreSQL know of many changes before it plans how to join them; within a unit it cannot."""
-        if snapshot.connection is self.connection:
-            return
-        together = sum(change_range.delta_rows for change_range in ranges.values())
-        least = WORTH_ANALYZING_BESIDE_MANY if together > MANY else WORTH_ANALYZING
-        for dependency in table.dependencies:
-            if dependency.buffer and dependency.relid in ranges:
-                delta_rows = ranges[dependency.relid].delta_rows
-                if delta_rows >= least:
-                    self.statistics.renew(self.connection, dependency.buffer, delta_rows, snapshot.cut)
+        if snapshot.connection is not self.connection:
+            self.statistics.renew_read(self.connection, table, ranges, snapshot.cut)
 
     def _choose(
         self,

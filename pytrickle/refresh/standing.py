@@ -7,12 +7,15 @@ import psycopg
 
 from pytrickle.apply.kept_groups import stamp
 from pytrickle.catalog.definition import ChangeRange
+from pytrickle.catalog.session_settings import longest_statement
 from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.database import translate_errors
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.placement import Standing, Way
 from pytrickle.plan.postgres.merge_state import state_table
 from pytrickle.plan.postgres.stored_rows import body_table
+from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.plan.task import Task
 
 # Of the tables that are needed, those that are not there, or have other columns than they are to have.
@@ -86,13 +89,20 @@ def standing_of(table: StreamTable, task: Task, may_give_up: bool) -> Standing:
         table.reinitialize_reason,
         table.refresh_mode,
         table.output_mode,
-        task.shape.full_reason,
+        task.shape.why_whole(task.ranges.values()),
         task.shape.grouped is not None,
         task.delta_rows,
         task.limits.spark,
         any(change_range.changed for change_range in task.ranges.values()),
         may_give_up,
     )
+
+
+def limited(plan: RefreshPlan, seconds: float, connection: psycopg.Connection, table: StreamTable) -> RefreshPlan:
+    """Limit for how long what a plan reads is read, but no longer than each statement may run anyway."""
+    with translate_errors():
+        allowed = longest_statement(connection, table)
+    return replace(plan, most_seconds=min(seconds, allowed.total_seconds()) if allowed else seconds)
 
 
 def needs_refresh(table: StreamTable, ranges: Mapping[int, ChangeRange]) -> bool:

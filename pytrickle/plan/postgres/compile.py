@@ -32,7 +32,7 @@ from pytrickle.plan.postgres.one_match import finds_one
 from pytrickle.plan.postgres.semijoin import Semijoin, admit
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.postgres.weight import are_plain, weight
-from pytrickle.plan.postgres.weighted import over_weighted
+from pytrickle.plan.postgres.weighted import over_weighted, union_all
 from pytrickle.plan.sql.dialect import quote
 
 TOUCHED_KEYS = "SELECT DISTINCT {keys} FROM {changed}"
@@ -80,7 +80,7 @@ class Compiler:
         """Compile a relation to weighted rows: few values of the columns in `bound`, or those of the touched keys."""
         if isinstance(node, UnionAll):
             parts = share_moved(node.inputs, self.delta, self._from_scan, self.entries)
-            return "\nUNION ALL\n".join(self.rows(child, bound, touched) for child in parts)
+            return union_all(self.rows(child, bound, touched) for child in parts)
         if isinstance(node, Project) and isinstance(node.input, Join):
             return self._select(node, bound, touched)
         raise TypeError(f"a {type(node).__name__} is not compiled alone")

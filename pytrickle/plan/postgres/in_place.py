@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pytrickle.catalog.definition import ChangeRange, Source
 from pytrickle.plan.algebra.relation import Join, Predicate, Scan, Version, leaves
 from pytrickle.plan.postgres.buffer import changes_name, netted_changes, netted_columns
+from pytrickle.plan.postgres.length import refuse_length
 from pytrickle.plan.sql.dialect import parse_query
 from pytrickle.plan.sql.fallible import may_fail
 
@@ -61,7 +62,11 @@ def read_as(version: Version, change_range: ChangeRange) -> Version:
 
 
 def with_list(entries: Mapping[str, str], in_place: frozenset[str], query: str) -> str:
-    """Put a WITH list before a query; entries `in_place` are computed where they are read, if that is one place."""
+    """Put a WITH list before a query; entries `in_place` are computed where they are read, if that is one place.
+
+    Raise DeltaTooLong where all of it together is too long.
+    """
+    refuse_length(sum(map(len, entries.values())) + len(query))
     if not entries:
         return query
     whole = "\n".join([*entries.values(), query])

@@ -5,6 +5,8 @@ integers that PostgreSQL sums to `bigint`, do not even need rows that cancel out
 gets rid of, is none of these.
 """
 
+from collections.abc import Iterable
+
 from pytrickle.plan.algebra.construct import Construct, listed, prefixed
 from pytrickle.plan.algebra.constructs.distinct import Distinct
 from pytrickle.plan.algebra.constructs.domain import Domain
@@ -12,6 +14,7 @@ from pytrickle.plan.algebra.constructs.exists import Exists
 from pytrickle.plan.algebra.constructs.group import SIMPLE, Group
 from pytrickle.plan.algebra.relation import Operation
 from pytrickle.plan.postgres.consolidate import WEIGHT, consolidate, expand
+from pytrickle.plan.postgres.length import refuse_length
 
 # They show the same of a row, however often it is there.
 UNWEIGHTED = frozenset({"min", "max"})
@@ -23,6 +26,16 @@ GIVEN = " FILTER (WHERE {0} IS DISTINCT FROM NULL)"
 # Where rows were not consolidated, those of a sum may all have cancelled out.
 WHOLE = f"CASE WHEN {{count}} <> 0 THEN CAST(sum(CAST({{0}} AS bigint) * d.{WEIGHT}) AS bigint) END"
 NUMERIC = f"sum(CASE d.{WEIGHT} WHEN 1 THEN CAST({{0}} AS numeric) ELSE CAST({{0}} AS numeric) * d.{WEIGHT} END)"
+
+
+def union_all(texts: Iterable[str]) -> str:
+    """Add up weighted rows; raise DeltaTooLong as soon as they are too many to be written."""
+    found, length = list[str](), 0
+    for each in texts:
+        found.append(each)
+        length += len(each)
+        refuse_length(length)
+    return "\nUNION ALL\n".join(found)
 
 
 def over_weighted(operation: Operation, rows: str, plain: bool) -> str:
