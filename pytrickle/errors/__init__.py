@@ -11,7 +11,9 @@ A gated stream table is an answer, not an error.
     ├── WatermarkError          correct how a loader finds its watermark
     │   └── UnknownInput, TooFewObservations
     ├── PlanError               correct the defining query or its refresh mode
-    │   └── QueryRefused, NotDifferentiable
+    │   ├── QueryRefused
+    │   └── NotDifferentiable
+    │       └── DeltaTooLong
     ├── RefreshError            the stream table keeps its last contents
     │   ├── RefreshConflict*, FuseBlown, FixpointNotReached, StagingFailed, StreamTableDrifted, WouldRecompute
     │   └── SparkFailed
@@ -36,6 +38,7 @@ from pytrickle.errors.calls import (
     CatalogError,
     CatalogVersionMismatch,
     CycleDetected,
+    DeltaTooLong,
     InsufficientPrivilege,
     InvalidArgument,
     NotDifferentiable,
@@ -101,6 +104,7 @@ __all__ = [
     "DatabaseError",
     "DatabaseOutOfReach",
     "Defect",
+    "DeltaTooLong",
     "DiskFull",
     "EvaluationFailed",
     "FixpointNotReached",

@@ -95,3 +95,7 @@ class NotDifferentiable(PlanError):
     """The defining query has no delta rule, and the stream table does not allow full refreshes."""
 
     default_hint = "Use refresh_mode AUTO or FULL."
+
+
+class DeltaTooLong(NotDifferentiable):
+    """To plan the SQL of a delta would take PostgreSQL longer than to compute the whole query."""

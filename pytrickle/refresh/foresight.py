@@ -6,11 +6,11 @@ from functools import cache, partial
 
 from pytrickle.catalog.definition import ChangeRange
 from pytrickle.catalog.stream_table import StreamTable
+from pytrickle.errors import DeltaTooLong
 from pytrickle.plan.analysis import Analysis
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.difference import plan_difference
 from pytrickle.plan.placement import Way, delta_way
-from pytrickle.plan.postgres.length import DeltaTooLong
 from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead, RefreshPlan
 from pytrickle.plan.task import Task
 from pytrickle.refresh.choosing import changed_sources, known_way

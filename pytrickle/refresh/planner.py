@@ -22,7 +22,7 @@ from pytrickle.config import EngineName
 from pytrickle.cut import Cut
 from pytrickle.database import Snapshot, translate_errors
 from pytrickle.defects import defects_named
-from pytrickle.errors import Defect, NotDifferentiable
+from pytrickle.errors import Defect, DeltaTooLong, NotDifferentiable
 from pytrickle.plan.analysis import Analysis, analyse
 from pytrickle.plan.append_mode import check_append
 from pytrickle.plan.apply_plan import Action
@@ -34,7 +34,6 @@ from pytrickle.plan.engines import faster_engine, worth_a_trial
 from pytrickle.plan.limits import Limits, Means, limits_of
 from pytrickle.plan.placement import Standing, Way
 from pytrickle.plan.planning import plan_full, plan_refresh
-from pytrickle.plan.postgres.length import DeltaTooLong
 from pytrickle.plan.query.meaning import understood
 from pytrickle.plan.refresh_plan import FEW_CHANGES, FewRead, RefreshPlan
 from pytrickle.plan.task import Task
