@@ -241,6 +241,16 @@ def test_a_refresh_is_shown_recorded_and_verified(gated: Run, shop: Database) ->
     assert "gating" in json.loads(gated("explain", "report", "--json").stdout)
 
 
+def test_verify_says_that_rows_which_tie_were_chosen(run: Run, shop: Database) -> None:
+    shop.execute("CREATE TABLE prizes (id int PRIMARY KEY, points int)")
+    run("create", "first_ten", "SELECT id FROM prizes ORDER BY points LIMIT 10")
+    shop.execute("INSERT INTO prizes SELECT n, n % 2 FROM generate_series(100, 1, -1) AS n")
+    run("refresh", "first_ten")
+    verified = run("verify", "first_ten")
+    assert verified.exit_code == 0
+    assert "but for the choice among rows that tie, which the query leaves open" in " ".join(verified.stdout.split())
+
+
 def test_verify_exits_with_3_when_somebody_tampered_with_the_table(gated: Run, shop: Database) -> None:
     assert gated("refresh", "report").exit_code == 0
     shop.execute("ALTER TABLE report DISABLE TRIGGER ALL")
