@@ -167,10 +167,7 @@ class Client(Reports, Inspection, Definitions, Sources, Schedules, LateData, Fee
         return reached
 
     def assert_fresh(self, name: str, max_staleness: timedelta) -> timedelta:
-        """Return how old the data of a stream table is; raise NotFresh if it is older than that or was never filled.
-
-        It is no older than the oldest change that it lacks: where all sources are quiet, a stream table is not stale.
-        """
+        """Return how old its data is, at most as a change that it lacks; raise NotFresh beyond, or if never filled."""
         staleness: timedelta = self._call("SELECT pgtrickle.assert_fresh(%s, %s::interval)", name, max_staleness)
         return staleness
 

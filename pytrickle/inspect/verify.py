@@ -127,17 +127,8 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
             expected = query_at(definition, ranges, probe)
             plain = probe.hashable(tuple(type_name for _, type_name in definition.columns))
         settle(snapshot_connection, session_statements(table) + PLANNER + SEQUENTIAL + path_of(definition, expected))
-        found = open_columns(definition)
-        items = tuple(
-            _comparable_value(f"c{i}", comparable, type_name if i in found else None)
-            for i, (comparable, (_, type_name)) in enumerate(zip(plain, definition.columns, strict=True))
-        )
-        want: Text = expected if table.populated else filled("SELECT * FROM ({query}) AS q WHERE false", query=expected)
-        have: Text = filled("SELECT * FROM {table}", table=sql.Identifier(definition.schema, definition.name))
-        if table.window_end is not None:
-            want, have = _comparable(table, want), _comparable(table, _with_open(snapshot_connection, table, have))
-        if table.frozen_by is not None:
-            want, have = with_ledger(table, definition, want, False), with_ledger(table, definition, have, True)
+        items = _comparable_values(definition, plain)
+        want, have = _sides(snapshot_connection, table, definition, expected)
         missing, unexpected = _compare(snapshot_connection, want, have, items)
         ties = False
         if (missing or unexpected) and (settled := _settled(table, definition, ranges, connection)):
@@ -151,6 +142,19 @@ def verify(dsn: str, connection: psycopg.Connection, pgt_id: int) -> VerifyResul
     if ties:
         return VerifyResult(table.name, True, 0, 0, ties=True)
     return VerifyResult(table.name, not (missing or unexpected), missing, unexpected, withheld=withheld)
+
+
+def _sides(
+    snapshot_connection: psycopg.Connection, table: StreamTable, definition: Definition, expected: str
+) -> tuple[Text, Text]:
+    """Write the rows that are wanted and those that are there, both without what is not to be compared."""
+    want: Text = expected if table.populated else filled("SELECT * FROM ({query}) AS q WHERE false", query=expected)
+    have: Text = filled("SELECT * FROM {table}", table=sql.Identifier(definition.schema, definition.name))
+    if table.window_end is not None:
+        want, have = _comparable(table, want), _comparable(table, _with_open(snapshot_connection, table, have))
+    if table.frozen_by is not None:
+        want, have = with_ledger(table, definition, want, False), with_ledger(table, definition, have, True)
+    return want, have
 
 
 def _settled(
@@ -200,6 +204,15 @@ def _comparable(table: StreamTable, query: Text) -> sql.Composed:
         pgt_id=sql.Literal(table.pgt_id),
         window_end=sql.Identifier(table.window_end or ""),
         earlier=sql.Literal(table.earlier_query_through),
+    )
+
+
+def _comparable_values(definition: Definition, plain: tuple[bool, ...]) -> tuple[sql.Composable, ...]:
+    """Write the columns of a query, of which some are `plain`: their equal values are one and the same."""
+    found = open_columns(definition)
+    return tuple(
+        _comparable_value(f"c{i}", comparable, type_name if i in found else None)
+        for i, (comparable, (_, type_name)) in enumerate(zip(plain, definition.columns, strict=True))
     )
 
 
