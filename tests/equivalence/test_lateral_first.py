@@ -17,6 +17,8 @@ INSERT INTO notes VALUES (1, 'm'), (2, 'm');
 QUERIES = {
     "function": "SELECT o.id, p.price FROM orders o, unnest(o.parts) AS u (part) JOIN prices p ON p.part = u.part",
     "outer": "SELECT o.id, u.part, p.price FROM orders o, unnest(o.parts) AS u (part) LEFT JOIN prices p USING (part)",
+    "by_name": """SELECT n.note, u.part, p.price
+        FROM notes n, generate_series(1, n.part) AS u (part) JOIN prices p USING (part)""",
     "ordinality": """SELECT o.id, u.n, p.price FROM orders o, unnest(o.parts) WITH ORDINALITY AS u (part, n)
         JOIN prices p ON p.part = u.part AND u.n = 1""",
     "values": """SELECT o.id, p.price FROM orders o, LATERAL (VALUES (o.id), (1)) AS v (part)
