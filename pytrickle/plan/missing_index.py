@@ -21,6 +21,7 @@ from pytrickle.plan.algebra.relation import (
     operations,
     relids,
 )
+from pytrickle.plan.postgres.eager_sum import Compared
 from pytrickle.plan.postgres.equated import equated_columns
 from pytrickle.plan.postgres.from_item import table_name
 from pytrickle.plan.sql.dialect import quote
@@ -128,7 +129,7 @@ def _reached_by(scan: Scan, keys: set[Column], definition: Definition) -> bool:
 def _unreached(block: Project, reached: set[str], definition: Definition) -> tuple[MissingIndex, ...]:
     waiting = [leaf for leaf in leaves(block) if isinstance(leaf, Scan) and leaf.alias not in reached]
     while True:
-        step = [scan for scan in waiting if _lookup(scan, block, reached, definition) == "indexed"]
+        step = [scan for scan in waiting if _is_found(scan, block, reached, definition)]
         if not step:
             break
         reached = reached | {scan.alias for scan in step}
@@ -141,18 +142,28 @@ def _equated(scan: Scan, block: Project, reached: Container[str], definition: De
     return list(equated_columns(scan, block.input, reached, definition))
 
 
+def _ranged(scan: Scan, block: Project, definition: Definition) -> list[str]:
+    """List the columns of a source that are compared with a value that changed: the rows concerned lie in a range."""
+    assert isinstance(block.input, Join)
+    compared = Compared.of(block, block.input)
+    found = compared.ranged(block.input, definition) if compared else ()
+    return sorted(column for alias, column in found if alias == scan.alias)
+
+
 def _is_table(leaf: Leaf) -> bool:
     return isinstance(leaf, Scan) and leaf.version is Version.CURRENT
 
 
-def _lookup(scan: Scan, block: Project, reached: set[str], definition: Definition) -> str:
+def _is_found(scan: Scan, block: Project, reached: set[str], definition: Definition) -> bool:
     indexed = definition.source(scan.relid).indexed
-    return "indexed" if any(column in indexed for column in _equated(scan, block, reached, definition)) else "none"
+    ranged = _ranged(scan, block, definition)
+    equated = _equated(scan, block, reached, definition)
+    return any(column in indexed for column in equated) or (bool(ranged) and indexed.issuperset(ranged))
 
 
 def _advice(scan: Scan, block: Project, reached: set[str], definition: Definition) -> MissingIndex:
     source: Source = definition.source(scan.relid)
     everything = {leaf.alias for leaf in leaves(block)}
     columns = _equated(scan, block, reached, definition)
-    columns = columns or _equated(scan, block, everything, definition)
+    columns = columns or _ranged(scan, block, definition) or _equated(scan, block, everything, definition)
     return MissingIndex(table_name(source), columns[0] if columns else "")

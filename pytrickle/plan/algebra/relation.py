@@ -72,6 +72,15 @@ class Equality:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """The two sides of a conjunct that compares them by one of = <> < <= > >=."""
+
+    left: Expr
+    operator: str
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Predicate:
     """One conjunct of ON or WHERE; `equality` is set when it equates plain columns of two scans.
 
@@ -81,6 +90,7 @@ class Predicate:
     expr: Expr
     equality: Equality | None = None
     fixed: Column | None = None
+    comparison: Comparison | None = None
 
 
 @dataclass(frozen=True, slots=True)

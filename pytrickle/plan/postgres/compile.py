@@ -79,7 +79,7 @@ class Compiler:
     def rows(self, node: Relation, bound: frozenset[str] = frozenset(), touched: Touched | None = None) -> str:
         """Compile a relation to weighted rows: few values of the columns in `bound`, or those of the touched keys."""
         if isinstance(node, UnionAll):
-            parts = share_moved(node.inputs, self.delta, self._from_scan, self.entries)
+            parts = share_moved(node.inputs, self.delta, self._from_scan, self.entries, self.definition)
             return union_all(self.rows(child, bound, touched) for child in parts)
         if isinstance(node, Project) and isinstance(node.input, Join):
             return self._select(node, bound, touched)
@@ -108,7 +108,8 @@ class Compiler:
         lookups = old_lookups(rest, self.definition)
         if texts := self._from_items(replace(block, input=rest), bound, touched, compared, lookups):
             text += "\nFROM " + ", ".join(texts)
-        tests = [*conditions(without(rest, lookups), self.ranges), *([compared.test(changes)] if compared else [])]
+        tests = conditions(without(rest, lookups), self.ranges)
+        tests += [compared.test(changes, join, self.definition)] if compared else []
         return f"{text}\nWHERE {' AND '.join(f'({test})' for test in tests)}" if tests else text
 
     def _from_items(
@@ -265,8 +266,7 @@ class Compiler:
     def _whole(self, derived: Derived) -> str:
         """Compute an operation that has no keys once: its input `pgt_now_`, its result `pgt_new_`."""
         operation = derived.operation
-        alias = self.wholes.get(operation)
-        if alias is None:
+        if (alias := self.wholes.get(operation)) is None:
             alias = self.wholes[operation] = derived.alias
             # All rows are read, so that kept groups need not be told apart into those that are stored and their change.
             parts = unfold_all((at(operation.input, Version.NEW),), self.ranges, most=self.most_parts)

@@ -6,18 +6,18 @@ else is joined, sum over d of w(d) * (c(l, d) and rest(l)) = (sum over d of w(d)
 
 from dataclasses import dataclass, replace
 
+from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.constructs.exists import Exists
 from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.algebra.constructs.single import Single
-from pytrickle.plan.algebra.relation import Derived, Function, Join, Predicate, Project, Version, leaves
+from pytrickle.plan.algebra.relation import Column, Derived, Function, Join, Predicate, Project, Version, leaves
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.postgres.moved_value import OTHERWISE, MovedValue, column_types, compare_otherwise
 from pytrickle.plan.sql.dialect import quote
 
 OF_ONE_ROW = (Group, Exists, Single)
 TOTAL = "(SELECT sum({alias}.{weight}) FROM {changes} AS {alias} WHERE {conditions})"
-# Asked once for all rows: a subquery that reads nothing of a row.
 VALUE = "(SELECT d.{column} FROM {changes} AS d WHERE d.{weight} {sign} 0)"
-OTHERWISE = "(({new}) IS TRUE) <> (({old}) IS TRUE)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +46,39 @@ class Compared:
         """The aliases that are compared with it."""
         return frozenset(alias for each in self.predicates for alias in each.expr.tables) - {self.leaf.alias}
 
+    @property
+    def moved(self) -> tuple[MovedValue, ...]:
+        """The conditions, each taken apart into what is of the leaf and what is not; none where one cannot be."""
+        found = [MovedValue.of(each, self.leaf.alias) for each in self.predicates]
+        known = tuple(each for each in found if each)
+        return known if len(known) == len(found) else ()
+
     def without(self, join: Join) -> Join:
         """Leave it out of a join."""
         others = tuple(each for each in join.inputs if each != self.leaf)
         return replace(join, inputs=others, predicates=tuple(p for p in join.predicates if p not in self.predicates))
 
-    def test(self, changes: str) -> str:
-        """Write what holds of the rows for which the `changes` come to something.
+    def test(self, changes: str, join: Join, definition: Definition) -> str:
+        """Write what holds of the rows of a join for which the `changes` come to something.
 
-        The sum is asked for each row, which takes longer than all that is done for it otherwise. An aggregate of all
-        rows has one row before and one after: the sum is zero wherever the conditions hold of both, or of neither.
+        The sum is asked for each row, which takes longer than all that is done for it otherwise. It is zero wherever
+        the conditions hold of the old row and of the new one, or of neither. An aggregate always has both.
         """
+        if moved := self.moved:
+            return compare_otherwise(moved, changes, column_types(join, definition))
         conditions = " AND ".join(f"({each.expr.sql})" for each in self.predicates)
         new, old = (self._with_values(conditions, changes, sign) for sign in "><")
         if isinstance(self.leaf.operation.construct, Group) and new and old:
             return OTHERWISE.format(new=new, old=old)
         return f"{self.total(changes)} <> 0"
+
+    def ranged(self, join: Join, definition: Definition) -> frozenset[Column]:
+        """Return the columns of one leaf in ranges of which, old value to new, all rows lie that are concerned."""
+        types = column_types(join, definition)
+        columns = [each.beside.column for each in self.moved if each.between("", types)]
+        found = frozenset(column for column in columns if column)
+        one_leaf = len({alias for alias, _ in found}) == 1
+        return found if one_leaf and len(columns) == len(self.moved) else frozenset()
 
     def _with_values(self, conditions: str, changes: str, sign: str) -> str | None:
         """Write the conditions with the values of one row of the changes; None where a name may be a part of a text."""

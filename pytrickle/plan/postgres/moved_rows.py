@@ -7,6 +7,7 @@ has another outcome now. Where the query has more, such as NOT EXISTS, other ter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from pytrickle.catalog.definition import Definition
 from pytrickle.plan.algebra.delta import blocks_of
 from pytrickle.plan.algebra.relation import (
     BUFFERED,
@@ -64,10 +65,11 @@ class Moved:
         joins_changes = any(not isinstance(leaf, Function) and leaf.version in BUFFERED for leaf in other.others)
         return same and not self.others and not joins_changes
 
-    def rows(self, table: str, columns: Iterable[str], changes: str) -> str:
+    def rows(self, table: str, columns: Iterable[str], changes: str, definition: Definition) -> str:
         """Read so many columns of the rows for which the `changes` come to something."""
         shown = ", ".join(f"{quote(self.scan.alias)}.{quote(column)}" for column in columns)
-        tests = [*(each.expr.sql for each in self.own), self.compared.test(changes)]
+        test = self.compared.test(changes, Join((self.scan,)), definition)
+        tests = [*(each.expr.sql for each in self.own), test]
         return f"SELECT {shown} FROM {table} WHERE {' AND '.join(f'({test})' for test in tests)}"
 
 
@@ -76,6 +78,7 @@ def share_moved(
     changes_of: Callable[[Derived], str],
     from_scan: Callable[[Scan], str],
     entries: dict[str, str],
+    definition: Definition,
 ) -> tuple[Relation, ...]:
     """Have terms that look for the same rows read one of the `entries` of the WITH list, where there are several."""
     blocks = [block for part in parts for block in blocks_of(part)]
@@ -85,7 +88,7 @@ def share_moved(
         if moved is None or len(served) < 2:
             continue
         columns = dict.fromkeys(name for i in served for each in (found[i],) if each for name in each.scan.columns)
-        text = moved.rows(from_scan(moved.scan), columns, changes_of(moved.compared.leaf))
+        text = moved.rows(from_scan(moved.scan), columns, changes_of(moved.compared.leaf), definition)
         name = entered(entries, text, "pgt_moved")
         for i in served:
             blocks[i] = _reading(blocks[i], moved.scan.alias, name)

@@ -6,12 +6,31 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.relation import Equality, Expr, Join, Leaf, Predicate, Project, Relation, Shown, UnionAll
+from pytrickle.plan.algebra.relation import (
+    Comparison,
+    Equality,
+    Expr,
+    Join,
+    Leaf,
+    Predicate,
+    Project,
+    Relation,
+    Shown,
+    UnionAll,
+)
 from pytrickle.plan.query.scope import MERGED, Names, renamed, tables_of
 from pytrickle.plan.sql.dialect import render
 from pytrickle.plan.sql.three_valued import conjuncts, decided
 
 OWN = "pytrickle"
+COMPARISONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +220,12 @@ def _shown(expression: exp.Expr) -> Shown | None:
 
 
 def _predicate(condition: exp.Expr) -> Predicate:
-    return Predicate(to_expr(condition), _equality(condition), _fixed(condition))
+    return Predicate(to_expr(condition), _equality(condition), _fixed(condition), _comparison(condition))
+
+
+def _comparison(condition: exp.Expr) -> Comparison | None:
+    operator = COMPARISONS.get(type(condition))
+    return Comparison(to_expr(condition.this), operator, to_expr(condition.expression)) if operator else None
 
 
 def _fixed(condition: exp.Expr) -> tuple[str, str] | None:

@@ -1,0 +1,107 @@
+"""A row's columns compared with a value that changed: which rows compare otherwise with the new one than with the old.
+
+They lie between both values, where an index finds them however many rows there are on either side.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pytrickle.catalog.definition import Definition
+from pytrickle.plan.algebra.relation import Column, Expr, Join, Predicate, scans
+from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.sql.dialect import quote
+
+# Asked once for all rows: a subquery that reads nothing of a row.
+VALUE = "(SELECT {value} FROM {changes} AS {alias} WHERE {alias}.{weight} {sign} 0)"
+# Each side by itself is asked once, too.
+BOUND = (
+    "(SELECT CASE WHEN {new} IS NULL OR {old} IS NULL THEN CAST('{extreme}' AS {type}) ELSE {among}({new}, {old}) END)"
+)
+# Or nothing holds, for want of a row.
+PRESENT = "(SELECT true FROM {changes} AS d WHERE d.{weight} {sign} 0)"
+OTHERWISE = "(({new}) IS TRUE) <> (({old}) IS TRUE)"
+BETWEEN = "{column} >= {low} AND {column} <= {high}"
+# Out of a subquery a collation decides less than beside the other side.
+COLLATE = " COLLATE "
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+# The least and the greatest value of the types that have one: nothing lies beyond it.
+EXTREMES = {
+    "date": ("-infinity", "infinity"),
+    "timestamp": ("-infinity", "infinity"),
+    "timestamptz": ("-infinity", "infinity"),
+    "numeric": ("-Infinity", "NaN"),
+    "float4": ("-Infinity", "NaN"),
+    "float8": ("-Infinity", "NaN"),
+    "int2": ("-32768", "32767"),
+    "int4": ("-2147483648", "2147483647"),
+    "int8": ("-9223372036854775808", "9223372036854775807"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MovedValue:
+    """A comparison of something with a value of a leaf of one row, called `alias`."""
+
+    alias: str
+    beside: Expr
+    operator: str
+    value: Expr
+
+    @classmethod
+    def of(cls, predicate: Predicate, alias: str) -> "MovedValue | None":
+        """Take a condition apart, if each of its sides reads either the leaf alone or nothing of it."""
+        found, only = predicate.comparison, frozenset({alias})
+        if found is None or predicate.expr.holds_query or COLLATE in predicate.expr.sql:
+            return None
+        if found.right.tables == only and alias not in found.left.tables:
+            return cls(alias, found.left, found.operator, found.right)
+        if found.left.tables == only and alias not in found.right.tables:
+            return cls(alias, found.right, MIRRORED.get(found.operator, found.operator), found.left)
+        return None
+
+    def test(self, changes: str, sign: str) -> str:
+        """Compare with the value of the row that came, by the sign `>` of its weight, or of the one that went."""
+        return f"({self.beside.sql}) {self.operator} {self._value(changes, sign)}"
+
+    def between(self, changes: str, types: Mapping[Column, str]) -> str | None:
+        """Write what holds of all rows that compare otherwise now; None unless a column of a known type is compared."""
+        column = self.beside.column
+        extremes = EXTREMES.get(types.get(column, "")) if column else None
+        if column is None or extremes is None or self.operator not in MIRRORED:
+            return None
+        new, old = (self._value(changes, sign) for sign in "><")
+        low, high = (
+            BOUND.format(new=new, old=old, extreme=extreme, type=types[column], among=among)
+            for extreme, among in zip(extremes, ("least", "greatest"), strict=True)
+        )
+        return BETWEEN.format(column=self.beside.sql, low=low, high=high)
+
+    def _value(self, changes: str, sign: str) -> str:
+        alias = quote(self.alias)
+        return VALUE.format(value=self.value.sql, changes=changes, alias=alias, weight=WEIGHT, sign=sign)
+
+
+def column_types(join: Join, definition: Definition) -> dict[Column, str]:
+    """Return the base types of the columns of a join's sources."""
+    return {
+        (scan.alias, column.name): column.base_type
+        for scan in scans(join)
+        for column in definition.source(scan.relid).columns
+    }
+
+
+def compare_otherwise(moved: Sequence[MovedValue], changes: str, types: Mapping[Column, str]) -> str:
+    """Write that all of some comparisons hold with the row that came and not with the one that went, or the reverse.
+
+    Where each of them is of a column, the rows lie between what one of these was compared with and is now.
+    """
+    new, old = (_all_hold(moved, changes, sign) for sign in "><")
+    otherwise = OTHERWISE.format(new=new, old=old)
+    between = [each.between(changes, types) for each in moved]
+    found = [text for text in between if text]
+    return f"({' OR '.join(found)}) AND {otherwise}" if len(found) == len(moved) else otherwise
+
+
+def _all_hold(moved: Sequence[MovedValue], changes: str, sign: str) -> str:
+    present = PRESENT.format(changes=changes, weight=WEIGHT, sign=sign)
+    return " AND ".join([*(each.test(changes, sign) for each in moved), present])
