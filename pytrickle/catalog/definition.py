@@ -53,11 +53,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An ordinary view below the defining query, with its canonical text."""
+    """An ordinary view below the defining query, with its canonical text, or a stream table that is read as one.
+
+    What a stream table has `stored` is not what its text says of a past moment, even where no source has changed since.
+    """
 
     schema: str
     name: str
     text: str
+    stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -227,7 +227,7 @@ def _over_base_tables(snapshot_connection: psycopg.Connection, numbers: Iterable
         if each.needs_path:
             raise InvalidArgument(f"The query of {each.qualified_name} uses {each.needs_path}.", "Its past is unknown.")
     views = dict.fromkeys(view for each in (own, *below) for view in each.views)
-    upstream = [View(each.schema, each.name, each.text) for each in below]
+    upstream = [View(each.schema, each.name, each.text, stored=True) for each in below]
     sources = _merged(source for each in (own, *below) for source in each.sources if source.kind != "STREAM_TABLE")
     aggregates = frozenset().union(*(each.aggregates for each in (own, *below)))
     return replace(own, views=(*views, *upstream), sources=sources, aggregates=aggregates)

@@ -14,6 +14,7 @@ from pytrickle.plan.query.probe import Probe
 from pytrickle.plan.sql.dialect import parse_query, quote, render, row_text
 from pytrickle.plan.sql.operators import by_window_names
 
+REPLACED = "replaced"
 # R@new = R - FUTURE as rows: of equal rows and the changes of them, as many are left as there were copies. Each change
 # is of one copy, so that copies that went later are as many as their changes. Nothing is joined, for PostgreSQL may
 # expect a single change where there are many. All names are reserved ones, which no source has.
@@ -131,7 +132,7 @@ def _spell_out_keys(select: exp.Select, aggregates: frozenset[str]) -> None:
 def _replacement(
     table: exp.Table, definition: Definition, rewound: frozenset[int], probe: Probe
 ) -> exp.Table | exp.Subquery | None:
-    """A view is replaced by its text, a source by its state at the frontier, if it differs.
+    """A view is replaced by its text, a source by its state at the frontier, if it differs; a stream table always.
 
     Other views stay: their owners may read what is not captured, where who refreshes may not.
     """
@@ -141,7 +142,8 @@ def _replacement(
         if (view.schema, view.name) == (table.db, table.name):
             inner = _expand(parse_query(view.text, definition.aggregates), definition, rewound, probe, view.text)
             alias.set("columns", [exp.to_identifier(name, quoted=True) for name in aliases])
-            return exp.Subquery(this=inner, alias=alias) if definition.wrapped or _is_rewound(inner, rewound) else None
+            taken = view.stored or definition.wrapped or _holds_replacement(inner)
+            return exp.Subquery(this=inner, alias=alias) if taken else None
     for source in definition.sources:
         if (source.schema, source.name) == (table.db, table.name) and source.relid in rewound:
             shown = (*aliases, *(column.name for column in source.columns[len(aliases) :]))
@@ -162,15 +164,15 @@ def _spell_out_rows(table: exp.Table, source: Source, columns: tuple[str, ...]) 
         column.replace(exp.Case(ifs=[exp.If(this=exp.GT(this=present, expression=exp.Literal.number(0)), true=typed)]))
 
 
-def _is_rewound(tree: exp.Expr, rewound: frozenset[int]) -> bool:
-    states = {_state_name(relid) for relid in rewound}
-    return any(not table.db and table.name in states for table in tree.find_all(exp.Table))
+def _holds_replacement(tree: exp.Expr) -> bool:
+    return any(node.meta.get(REPLACED) for node in tree.find_all(exp.Table, exp.Subquery))
 
 
 def _replaced(table: exp.Table, replacement: exp.Table | exp.Subquery) -> exp.Expr:
     if table.args.get("sample"):
         raise NotDifferentiable("it uses TABLESAMPLE")
     replacement.set("joins", table.args.get("joins"))
+    replacement.meta[REPLACED] = True
     return replacement
 
 

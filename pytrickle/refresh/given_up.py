@@ -73,7 +73,7 @@ def time_again(planner: Planner, snapshot: Snapshot, computation: Computation) -
     """Time a delta that may be the quicker way after all, after a whole refresh of the same changes."""
     plan, table, whole = computation.plan, computation.table, computation.measures.of_its_own()
     shape = planner.known_shape(table.pgt_id)
-    if plan is None or shape is None or plan.action is not Action.FULL:
+    if plan is None or shape is None or shape.query is None or plan.action is not Action.FULL:
         return
     if table.refresh_mode != "AUTO" or whole < SHORT:
         return

@@ -31,12 +31,18 @@ GAPS = filled(
     WHERE pgtrickle.capture_problem(source_relid) IS NOT NULL
     """,
 )
+# A feed keeps nothing from being refreshed, and is to be cut off though no stream table reads its source.
+FEED_GAPS = trusted("""
+SELECT DISTINCT f.source_relid::oid::bigint, ARRAY[0], %(asked)s IS NOT NULL FROM pgtrickle.pgt_feeds AS f
+WHERE f.cut_off_at IS NULL AND pgtrickle.capture_problem(f.source_relid) IS NOT NULL
+""")
 UNGUARDED = filled(DAMAGED, found="SELECT pgt_id, ARRAY[pgt_id] FROM pgtrickle_private.unguarded() AS pgt_id")
 UNLOGGED = filled(
     DAMAGED,
     found="SELECT DISTINCT u.pgt_id, ARRAY[u.pgt_id] FROM pgtrickle_private.unlogged_storage() AS u",
 )
 UNIDENTIFIED = filled(DAMAGED, found="SELECT u.relation, u.pgt_ids FROM pgtrickle_private.unidentified() AS u")
+MAKE_GOOD = "SELECT pgtrickle_private.make_good(%s::oid::regclass)"
 IDENTIFY = "SELECT pgtrickle_private.identify_rows(%s::oid::regclass)"
 DROPPED = trusted(
     "SELECT d.pgt_id, ARRAY[d.pgt_id], %(asked)s IS NOT NULL FROM pgtrickle_private.plainly_dropped() AS d"
@@ -94,7 +100,8 @@ class Mending:
         """Set right all that is damaged, but for the judging of late rows."""
         self.apply(DROPPED, "SELECT pgtrickle_private.remove_dropped(%s)")
         self.apply(CHANGED, "SELECT pgtrickle_private.adopt_definition(%s)")
-        self.apply(GAPS, "SELECT pgtrickle_private.make_good(%s::oid::regclass)")
+        self.apply(FEED_GAPS, MAKE_GOOD, harmless=True)
+        self.apply(GAPS, MAKE_GOOD)
         self.apply(ALTERED, REMEMBER, harmless=True)
         self.apply(MAKERS, ADMIT, harmless=True)
         self.apply(UNGUARDED, "SELECT pgtrickle_private.guard_every_row(%s)")

@@ -18,6 +18,7 @@ from pytrickle.database import settle
 from pytrickle.plan.apply_plan import Action
 from pytrickle.plan.auto import Choice
 from pytrickle.refresh.planner import Planner
+from pytrickle.refresh.remembered import Remembered
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 
@@ -252,3 +253,19 @@ def test_a_delta_that_was_given_up_is_timed_again_ever_more_seldom(
         change(tables, 1000)
         client.refresh("st")
         assert DELTA in chosen[1:] and client.verify("st").matches
+
+
+def test_what_has_no_delta_any_more_is_not_timed_again(
+    tables: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A source came to be unlogged, which a crash would empty unnoticed."""
+    monkeypatch.setattr(pytrickle.refresh.given_up, "SHORT", 0.0)
+    monkeypatch.setattr(Remembered, "is_due_again", lambda *_: True)
+    with loaded(tables) as client:
+        change(tables, FEW)
+        assert client.refresh("st").action == "DIFFERENTIAL"
+        tables.execute("ALTER TABLE l SET UNLOGGED")
+        for _ in range(4):
+            change(tables, FEW)
+            assert [result.action for result in client.tick()] in (["FULL"], ["REINITIALIZE"])
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

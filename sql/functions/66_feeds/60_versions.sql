@@ -58,13 +58,21 @@ BEGIN
 END
 $$;
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.present_columns(relation regclass) RETURNS text[]
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT ARRAY(SELECT a.attname::text FROM pg_attribute AS a
+        WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum)
+$$;
+COMMENT ON FUNCTION pgtrickle_private.present_columns(regclass) IS
+    'The columns of a relation, in their order.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.feed_problem(relation regclass) RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
     problem CONSTANT text := capture_problem(relation);
-    columns CONSTANT text[] := ARRAY(SELECT a.attname::text FROM pg_attribute AS a
-        WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped);
+    columns CONSTANT text[] := present_columns(relation);
 BEGIN
     RETURN CASE
         WHEN NOT EXISTS (SELECT FROM pgt_feeds AS f WHERE f.source_relid = relation) THEN 'it has no feed'
@@ -89,7 +97,7 @@ CREATE OR REPLACE FUNCTION pgtrickle_private.version_is_readable(relation regcla
 AS $$
     SELECT EXISTS (
         SELECT FROM pgt_feeds AS f JOIN pgt_change_tracking AS t USING (source_relid)
-        WHERE f.source_relid = relation AND f.cut_off_at IS NULL
+        WHERE f.source_relid = relation AND f.cut_off_at IS NULL AND f.columns_used @> present_columns(relation)
             AND cut_is_readable(reached, f.captured_xid, f.captured_pos, t.cleaned_through))
 $$;
 COMMENT ON FUNCTION pgtrickle_private.version_is_readable(regclass, pgtrickle.cut) IS

@@ -104,8 +104,12 @@ BEGIN
     END IF;
     -- Waits for a refresh under way, which records no version yet; the trigger on this row records the first one.
     UPDATE pgt_stream_tables AS t SET followed = true WHERE t.pgt_relid = relation AND NOT t.followed;
-    columns := ARRAY(SELECT a.attname::text FROM pg_attribute AS a
-        WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum);
+    -- Else what was missed before would be held against the new feed.
+    IF EXISTS (SELECT FROM pgt_change_tracking AS t WHERE t.source_relid = relation)
+            AND capture_problem(relation) IS NOT NULL THEN
+        PERFORM make_good(relation);
+    END IF;
+    columns := present_columns(relation);
     since := install_capture(relation, columns);
     PERFORM note_readers(relation);
     SELECT t.* INTO tracked FROM pgt_change_tracking AS t WHERE t.source_relid = relation FOR UPDATE;
