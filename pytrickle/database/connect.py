@@ -28,6 +28,9 @@ _DEFAULTS = {
 }
 _SESSION = _DEFAULTS | {"search_path": SAFE_PATH}
 _SETTINGS = ", ".join(f"pg_catalog.set_config('{name}', '{value}', false)" for name, value in _SESSION.items())
+# Under it no view of a user can be read, which queries may name. Older servers do not know it.
+_SETTINGS += """, CASE WHEN pg_catalog.current_setting('restrict_nonsystem_relation_kind', true) IS NOT NULL
+    THEN pg_catalog.set_config('restrict_nonsystem_relation_kind', '', false) END"""
 # Nothing is set yet where another process answers than the one that the login was told of: there is a pooler between.
 _READING = f"SELECT {_SETTINGS} WHERE pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) %s OR %s"
 

@@ -26,6 +26,7 @@ DEFAULTS = (
     "bytea_output = 'escape'",
     "plan_cache_mode = 'force_generic_plan'",
     "client_min_messages = 'error'",
+    "restrict_nonsystem_relation_kind = 'view, foreign-table'",
 )
 QUERY = (
     r"SELECT s.kind, s.kind || '\\' AS path, sum(v.took) AS took"

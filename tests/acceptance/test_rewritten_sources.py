@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-import psycopg
 import pytest
 
 import pytrickle
@@ -237,28 +236,3 @@ def test_what_is_compared_or_asked_for_is_not_taken_from_it(
             ASKED[module](local_shop.pt)
         assert conflict.value.retryable
     assert ASKED[module](local_shop.pt) == expected
-
-
-def test_a_partition_that_is_about_to_be_detached_is_gone_already(local_shop: Shop) -> None:
-    local_shop.db.execute("CREATE TABLE parts (k int, v int) PARTITION BY LIST (k)")
-    for number in (1, 2):
-        local_shop.db.execute(f"CREATE TABLE parts_{number} PARTITION OF parts FOR VALUES IN ({number})")
-    local_shop.db.execute("INSERT INTO parts VALUES (1, 10), (2, 20)")
-    local_shop.pt.create_stream_table("shown", "SELECT k, v FROM parts")
-    local_shop.tick()
-    with local_shop.db.connect() as reader, local_shop.db.connect() as owner:
-        reader.autocommit, owner.autocommit = False, True
-        reader.execute("SELECT FROM parts")
-        # It waits for the reader after it has committed that the partition is to go.
-        owner.execute("SET lock_timeout = '10ms'")
-        with pytest.raises(psycopg.errors.LockNotAvailable):
-            owner.execute("ALTER TABLE parts DETACH PARTITION parts_2 CONCURRENTLY")
-        reader.rollback()
-    assert local_shop.db.execute("TABLE parts") == [(1, 10)]
-    local_shop.tick()
-    assert local_shop.rows("shown") == {(1, 10)}
-    local_shop.db.execute("ALTER TABLE parts DETACH PARTITION parts_2 FINALIZE")
-    local_shop.db.execute("INSERT INTO parts VALUES (1, 11)")
-    local_shop.tick()
-    assert local_shop.rows("shown") == {(1, 10), (1, 11)}
-    local_shop.assert_verified()

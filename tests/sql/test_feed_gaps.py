@@ -66,3 +66,13 @@ def test_a_new_feed_is_not_cut_off_for_what_was_missed_before_it(followed: Datab
     found = followed.execute("SELECT feed, cut_off_reason IS NULL FROM pgtrickle.feeds() ORDER BY feed")
     assert found == [("f", False), ("g", True)]
     assert followed.execute(CHANGES, 4, 5) == [("insert", 10)]
+
+
+def test_versions_and_watermarks_in_the_wrong_order_are_told_in_the_words_of_the_caller(followed: Database) -> None:
+    with refused("55000", "Read public.t as a whole", "not_retained", "public.t has no version 99"):
+        followed.execute("SELECT pgtrickle.changes_of_versions(NULL::t, 99)")
+    with refused("22023", "not before 3", "invalid_argument", "'2' is not a valid until"):
+        followed.execute("SELECT pgtrickle.changes_of_versions(NULL::t, 3, 2)")
+    followed.execute("SET TimeZone = 'UTC'")
+    with refused("22023", "not before 2026-01-02 00:00:00", "invalid_argument", "'2026-01-01 00:00:00"):
+        followed.execute("SELECT pgtrickle.changes(NULL::t, '2026-01-02'::timestamptz, '2026-01-01'::timestamptz)")

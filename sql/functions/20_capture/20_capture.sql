@@ -8,7 +8,7 @@ BEGIN
         WITH RECURSIVE relations(relid) AS (
             SELECT source::oid UNION
             SELECT c.oid FROM relations JOIN pg_inherits ON inhparent = relid JOIN pg_class AS c ON c.oid = inhrelid
-            -- Of a partition that is about to be detached nobody reads anything.
+            -- Of a partition that is about to be detached nobody reads anything: that keeps the source from capture.
             WHERE c.relpersistence <> 't' AND NOT inhdetachpending)
         SELECT array_agg(relid ORDER BY relid) FROM relations);
 END
@@ -51,12 +51,16 @@ BEGIN
                 'has the unlogged partition or child %s, a crash would empty that unnoticed', parts.unlogged)
             -- PostgreSQL refuses every write through a parent with transition tables and a foreign partition.
             WHEN parts.distant THEN 'has a foreign table among its partitions or children'
+            -- Whoever writes at REPEATABLE READ still writes to it through the table, which no longer shows it.
+            WHEN parts.leaving IS NOT NULL THEN format('has the partition %s that is being detached', parts.leaving)
             -- In the change buffer that would be another table.
             WHEN located.attname IS NOT NULL THEN format('computes the column %I from tableoid', located.attname)
         END
         FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace CROSS JOIN LATERAL (
-            SELECT min(qualified_name(p.oid)) FILTER (WHERE p.relpersistence = 'u'), bool_or(p.relkind = 'f')
-            FROM pg_class AS p WHERE p.oid = ANY (capture_relations(source))) AS parts(unlogged, distant)
+            SELECT min(qualified_name(p.oid)) FILTER (WHERE p.relpersistence = 'u'), bool_or(p.relkind = 'f'),
+                (SELECT min(qualified_name(i.inhrelid)) FROM pg_inherits AS i
+                    WHERE i.inhparent = ANY (array_agg(p.oid)) AND i.inhdetachpending)
+            FROM pg_class AS p WHERE p.oid = ANY (capture_relations(source))) AS parts(unlogged, distant, leaving)
         LEFT JOIN LATERAL (
             SELECT a.attname
             FROM pg_attribute AS a JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum

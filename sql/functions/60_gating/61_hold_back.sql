@@ -133,7 +133,10 @@ BEGIN
             waiting_for := (SELECT array_to_string(NULLIF(a.never_advanced, '{}'), ', ')
                 FROM group_alignment(p_group_id) AS a);
             reason := COALESCE(waiting_for || ' never advanced', missing.source
-                || ' has not advanced since its changes are captured');
+                || ' has not advanced since its changes are captured'
+                || CASE WHEN is_final((SELECT e.progress FROM latest_entry(missing.source, unbounded()) AS e))
+                    THEN ', and cannot advance further: take its watermark back by pgtrickle.reset_watermark(), and '
+                        'advance it again' ELSE '' END);
             waiting_for := COALESCE(waiting_for, missing.source::text);
             -- A filled stream table that this group has let through, or that can read this source itself while another
             -- one cannot, waits: if it ran without a cap, it would leave the cut that it shows. So it is where capture

@@ -135,8 +135,8 @@ BEGIN
     IF source IS NULL OR since IS NULL THEN
         PERFORM refuse_value(CASE WHEN source IS NULL THEN 'relation' ELSE 'since' END, NULL,
             'Call it like pgtrickle.changes_of_versions(NULL::sales, 12), with the version that was read before.');
-    ELSIF since > last THEN
-        PERFORM refuse_value('until', last::text, format('Give a version that is not before %s.', since));
+    ELSIF since > until THEN
+        PERFORM refuse_value('until', until::text, format('Give a version that is not before %s.', since));
     END IF;
     PERFORM check_reads_all(current_user, source, 'follow the changes of');
     PERFORM check_version(source, since), check_version(source, last);
@@ -165,6 +165,8 @@ BEGIN
     IF source IS NULL OR since IS NULL THEN
         PERFORM refuse_value(CASE WHEN source IS NULL THEN 'relation' ELSE 'since' END, NULL,
             'Call it like pgtrickle.changes(NULL::sales, ''2026-03-02 12:00Z'').');
+    ELSIF since > until THEN
+        PERFORM refuse_value('until', until::text, format('Give a watermark that is not before %s.', since));
     END IF;
     RETURN QUERY SELECT * FROM changes_of_versions(relation, version_at(source, ROW(since, NULL)::progress),
         CASE WHEN until IS NOT NULL THEN version_at(source, ROW(until, NULL)::progress) END, deduplication,
