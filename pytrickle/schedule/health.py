@@ -11,6 +11,7 @@ import psycopg
 from pytrickle.catalog.install import verify
 from pytrickle.database import Snapshot, Snapshots, translate_errors
 from pytrickle.errors import PytrickleError, RefreshConflict
+from pytrickle.schedule.meanings import Meanings
 from pytrickle.schedule.mending import Broken, Mending
 
 VERSION = """(SELECT string_agg(concat(v.version, ' ', v.checksum), ',' ORDER BY v.version)
@@ -50,6 +51,7 @@ class Health:
     broken: dict[int, PytrickleError] = field(default_factory=dict)
     unsettled: bool = False
     judging_from: float = 0.0
+    meanings: Meanings = field(default_factory=Meanings)
 
     @contextmanager
     def snapshot(
@@ -58,7 +60,8 @@ class Health:
         """Hold a snapshot in which the system catalogs are as they were when they were looked into, by a connection.
 
         Give with it why stream tables must not be refreshed in it, by their numbers. What was done to capture after
-        the look would be shown by the snapshot, but not have been captured. See `prepare` for errors.
+        the look would be shown by the snapshot, but not have been captured. In the end see whether what queries take
+        as it is, whatever the snapshot, is still as it was. See `prepare` for errors.
         """
         for look in range(1, LOOKS + 1):
             if self.seen is None or self.unsettled:
@@ -69,6 +72,7 @@ class Health:
                 if broken is not None:
                     # The look is no part of any refresh.
                     yield replace(base, taken=base.taken + monotonic() - began), broken
+                    self.meanings.settle(connection, base.connection)
                     return
             self.seen = None
 
