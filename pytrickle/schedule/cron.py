@@ -1,5 +1,6 @@
 """The moments of a cron schedule in its time zone."""
 
+import re
 from datetime import UTC, datetime
 from itertools import islice
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -7,6 +8,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cronsim import CronSim
 
 from pytrickle.errors import ConfigError
+
+# A range of one value with a step, which CronSim takes for that value and all that the step reaches from it.
+SINGLE = re.compile(r"(?<![\w-])(\w+)-\1/\d+")
 
 
 def nth_moment(expression: str, time_zone: str, after: datetime, nth: int = 1) -> datetime:
@@ -23,7 +27,7 @@ def nth_moment(expression: str, time_zone: str, after: datetime, nth: int = 1) -
     >>> nth_moment("*/10 30 2 * * *", "UTC", datetime(2026, 3, 28, 2, 30, 1, tzinfo=UTC)).isoformat()
     '2026-03-28T02:30:10+00:00'
     """
-    moments = CronSim(expression, after.astimezone(_zone(time_zone)))
+    moments = CronSim(SINGLE.sub(r"\1", expression), after.astimezone(_zone(time_zone)))
     # Right after the clock was put back, an expression that fires once may begin with what it did in the first pass.
     later = (moment for moment in moments if moment.astimezone(UTC) > after)
     return next(islice(later, nth - 1, None))

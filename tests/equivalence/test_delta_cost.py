@@ -205,6 +205,15 @@ def test_rows_above_the_old_and_the_new_average_are_not_joined(world: World) -> 
     world.refresh()
 
 
+@pytest.mark.parametrize("limit", ["(SELECT at FROM clock)", "(SELECT max(at) FROM clock)"], ids=["row", "aggregate"])
+def test_rows_between_the_old_limit_and_the_new_are_found_by_the_index(world: World, limit: str) -> None:
+    world.db.execute("CREATE TABLE clock (at int); INSERT INTO clock VALUES (20000)")
+    world.create(f"SELECT l.id, o.status FROM lines l JOIN orders o ON o.id = l.order_id WHERE l.id > {limit} - 5000")
+    world.db.execute("UPDATE clock SET at = at + 40; UPDATE lines SET n = n + 1, part = part + 1 WHERE id % 3000 = 0")
+    assert 40 <= world.rows_read()["lines"] <= 100
+    world.refresh()
+
+
 def test_changes_of_tables_that_only_the_keys_link_are_not_paired(world: World) -> None:
     world.create(FINISHED)
     world.db.execute("UPDATE orders SET status = CASE status WHEN 'F' THEN 'O' ELSE 'F' END WHERE id % 2 = 0")

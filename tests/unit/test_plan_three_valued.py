@@ -93,7 +93,12 @@ def condition_of(text: str) -> exp.Expr:
         ("t.a < 0.2 * NULL::numeric", None),
         ("t.a < (0.2 * (NULL::numeric(15,2) + 1))", None),
         ("t.a < t.b * NULL::numeric", "open"),
-        ("t.a < 2 * NULL::interval", "open"),
+        ("t.a < 2 * NULL::interval", None),
+        ("t.a > (NULL::timestamp with time zone - '30 days'::interval)", None),
+        ("t.a > (NULL::public.moment - '30 days'::interval)", "open"),
+        ("t.a > (NULL::date - '30 days'::public.span)", "open"),
+        ("t.a >= date_trunc('month'::text, NULL::timestamp without time zone)", None),
+        ("t.a >= other.date_trunc('month'::text, NULL::timestamp without time zone)", "open"),
         ("t.a < 0.2 * 3", "open"),
     ],
 )

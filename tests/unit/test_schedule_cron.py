@@ -30,6 +30,15 @@ def test_a_moment_is_one_of_its_time_zone_and_lies_after_the_one_given() -> None
     assert moments("*/20 * * * mon-fri", "UTC", "2026-01-02T23:30Z", 2) == ["01-02 23:40", "01-05 00:00"]
 
 
+def test_a_range_of_one_value_is_that_value_whatever_its_step() -> None:
+    assert moments("24-24/4 17-17/2 * * *", "UTC", "2026-01-01T00:00Z", 2) == ["01-01 17:24", "01-02 17:24"]
+    assert moments("0 7-17/7,1-1/3 * * *", "UTC", "2026-01-01T00:00Z", 3) == [
+        "01-01 01:00",
+        "01-01 07:00",
+        "01-01 14:00",
+    ]
+
+
 def test_what_does_not_exist_when_the_clock_is_put_forward_fires_at_the_first_moment_that_does() -> None:
     """On 29 March 2026 02:00 in Berlin is 03:00 at once, which is 01:00 UTC."""
     assert moments("30 2 * * *", BERLIN, "2026-03-28T00:00Z", 3) == ["03-28 01:30", "03-29 01:00", "03-30 00:30"]

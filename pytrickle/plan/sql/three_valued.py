@@ -6,6 +6,15 @@ from sqlglot import exp
 
 COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 NUMERIC = frozenset({"smallint", "integer", "bigint", "numeric", "decimal", "real", "double precision"})
+TEMPORAL = frozenset(
+    {
+        "date",
+        "interval",
+        *(f"{name}{zone} time zone" for name in ("time", "timestamp") for zone in (" with", " without")),
+    }
+) | {"timestamp", "timestamptz"}
+# Of PostgreSQL's own, which are printed without a schema.
+STRICT = frozenset({"date_trunc", "date_bin"})
 Truth = bool | None | Literal["open"]
 
 
@@ -57,14 +66,16 @@ def decided(condition: exp.Expr) -> Truth:
 
 
 def is_null(expression: exp.Expr) -> bool:
-    """Whether an expression is NULL, NULL of some type, or arithmetic with a number on NULL of a numeric type.
+    """Whether an expression is NULL, NULL of some type, or arithmetic on NULL of a number or a moment.
 
     NULL of a domain is written as an element of an empty array.
     """
     node = expression.unnest()
     if isinstance(node, exp.Add | exp.Sub | exp.Mul | exp.Div):
         sides = (node.this.unnest(), node.expression.unnest())
-        return all(map(_is_number, sides)) and any(map(is_null, sides))
+        return all(map(_is_built_in, sides)) and any(map(is_null, sides))
+    if isinstance(node, exp.Anonymous) and node.name.lower() in STRICT:
+        return any(map(is_null, node.expressions))
     if isinstance(node, exp.Bracket):
         return _is_empty_array(node.this.unnest())
     return isinstance(node, exp.Null) or (isinstance(node, exp.Cast | exp.Collate) and is_null(node.this))
@@ -74,10 +85,15 @@ def _is_empty_array(node: exp.Expr) -> bool:
     return isinstance(node, exp.Cast) and isinstance(node.this, exp.Literal) and node.this.this == "{}"
 
 
-def _is_number(node: exp.Expr) -> bool:
-    """Whether a node is a number or NULL of a built-in numeric type, so that no operator of a user's is meant."""
+def _is_built_in(node: exp.Expr) -> bool:
+    """Whether a node is a constant or NULL of a number or a moment, so that no operator of a user's is meant.
+
+    Those of the built-in types are strict.
+    """
     if isinstance(node, exp.Cast):
-        return is_null(node) and node.to.sql(dialect="postgres").lower().partition("(")[0] in NUMERIC
+        name = node.to.sql(dialect="postgres").lower().partition("(")[0]
+        constant = isinstance(node.this.unnest(), exp.Literal)
+        return (is_null(node) and name in NUMERIC) or ((constant or is_null(node)) and name in TEMPORAL)
     return (isinstance(node, exp.Literal) and not node.is_string) or is_null(node)
 
 

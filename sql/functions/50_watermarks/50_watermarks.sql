@@ -225,8 +225,9 @@ BEGIN
         RAISE EXCEPTION 'the watermark of % cannot move back from % to %', source, progress_text(newest),
             progress_text(reached)
             USING ERRCODE = '22000', CONSTRAINT = 'watermark_moved_back',
-                  HINT = 'Nothing was changed. Another loader may have advanced it meanwhile; if it is wrong there, '
-                      'pgtrickle.reset_watermark() takes it back.';
+                  HINT = format('Nothing was changed. Another loader may have advanced it meanwhile; if it is wrong '
+                      'there, pgtrickle.%s() takes it back.',
+                      CASE kind_of(reached) WHEN 'event time' THEN 'reset_watermark' ELSE 'reset_batch' END);
     ELSIF reached = newest THEN
         UPDATE pgt_watermarks AS w SET last_seen_at = clock_timestamp(), marked_idle_at = NULL, marked_idle_by = NULL
             WHERE w.source_relid = source;

@@ -9,7 +9,7 @@ BEGIN
     SELECT array_agg(t.pgt_relid ORDER BY m.position) INTO found
     FROM unnest(members) WITH ORDINALITY AS m(name, position)
     JOIN pgt_stream_tables AS t ON t.pgt_id = stream_table_id(m.name, search_path);
-    IF cardinality(found) IS DISTINCT FROM (SELECT count(DISTINCT f) FROM unnest(found) AS f)::integer THEN
+    IF cardinality(found) <> (SELECT count(DISTINCT f) FROM unnest(found) AS f)::integer THEN
         RAISE EXCEPTION 'a stream table is named twice: %', array_to_string(members, ', ')
             USING ERRCODE = '22023', CONSTRAINT = 'invalid_argument', HINT = 'Name each stream table once.';
     ELSIF COALESCE(cardinality(found), 0) < 2 THEN

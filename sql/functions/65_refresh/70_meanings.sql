@@ -1,6 +1,6 @@
 -- What PostgreSQL takes as it is now, whatever snapshot reads: the functions that a query calls, the labels of enums,
--- the expressions of virtual columns, the children of a table. What is altered after a snapshot, and put back before the
--- next one, leaves no other trace than the transactions that wrote these rows of the system catalogs.
+-- the expressions of virtual columns, the children of a table. What is altered after a snapshot, and put back before
+-- the next one, leaves no other trace than the transactions that wrote these rows of the system catalogs.
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.meanings() RETURNS text
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp SET jit = off
