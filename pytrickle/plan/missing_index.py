@@ -142,11 +142,11 @@ def _equated(scan: Scan, block: Project, reached: Container[str], definition: De
     return list(equated_columns(scan, block.input, reached, definition))
 
 
-def _ranged(scan: Scan, block: Project, definition: Definition) -> list[str]:
-    """List the columns of a source that are compared with a value that changed: the rows concerned lie in a range."""
+def _narrowing(scan: Scan, block: Project, definition: Definition) -> list[str]:
+    """List the columns of a source that are compared with a value that changed: they find the rows concerned."""
     assert isinstance(block.input, Join)
     compared = Compared.of(block, block.input)
-    found = compared.ranged(block.input, definition) if compared else ()
+    found = compared.narrowing(block.input, definition) if compared else ()
     return sorted(column for alias, column in found if alias == scan.alias)
 
 
@@ -156,14 +156,14 @@ def _is_table(leaf: Leaf) -> bool:
 
 def _is_found(scan: Scan, block: Project, reached: set[str], definition: Definition) -> bool:
     indexed = definition.source(scan.relid).indexed
-    ranged = _ranged(scan, block, definition)
+    narrowing = _narrowing(scan, block, definition)
     equated = _equated(scan, block, reached, definition)
-    return any(column in indexed for column in equated) or (bool(ranged) and indexed.issuperset(ranged))
+    return any(column in indexed for column in equated) or (bool(narrowing) and indexed.issuperset(narrowing))
 
 
 def _advice(scan: Scan, block: Project, reached: set[str], definition: Definition) -> MissingIndex:
     source: Source = definition.source(scan.relid)
     everything = {leaf.alias for leaf in leaves(block)}
     columns = _equated(scan, block, reached, definition)
-    columns = columns or _ranged(scan, block, definition) or _equated(scan, block, everything, definition)
+    columns = columns or _narrowing(scan, block, definition) or _equated(scan, block, everything, definition)
     return MissingIndex(table_name(source), columns[0] if columns else "")

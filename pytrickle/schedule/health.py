@@ -70,6 +70,7 @@ class Health:
                 began = monotonic()
                 broken = self._broken_in(base.connection, last=look == LOOKS)
                 if broken is not None:
+                    self.meanings.begin(base.connection)
                     # The look is no part of any refresh.
                     yield replace(base, taken=base.taken + monotonic() - began), broken
                     self.meanings.settle(connection, base.connection)

@@ -21,11 +21,16 @@ class Meanings:
 
     known: str | None = None
 
+    def begin(self, snapshot_connection: psycopg.Connection) -> None:
+        """Look at it in a snapshot, where no tick did before."""
+        if self.known is None:
+            with translate_errors():
+                self.known = _all(snapshot_connection)
+
     def settle(self, connection: psycopg.Connection, snapshot_connection: psycopg.Connection) -> None:
         """Have computed anew what was refreshed since the snapshot, if what it calls or reads was altered since."""
         with translate_errors():
-            before = self.known if self.known is not None else _all(snapshot_connection)
-            self.known = _all(connection)
+            before, self.known = self.known, _all(connection)
             if self.known == before:
                 return
             then, now = (_each(each) for each in (snapshot_connection, connection))

@@ -72,10 +72,10 @@ class Compared:
             return OTHERWISE.format(new=new, old=old)
         return f"{self.total(changes)} <> 0"
 
-    def ranged(self, join: Join, definition: Definition) -> frozenset[Column]:
-        """Return the columns of one leaf in ranges of which, old value to new, all rows lie that are concerned."""
+    def narrowing(self, join: Join, definition: Definition) -> frozenset[Column]:
+        """Return the columns of one leaf by which an index finds all rows that are concerned."""
         types = column_types(join, definition)
-        columns = [each.beside.column for each in self.moved if each.between("", types)]
+        columns = [each.beside.column for each in self.moved if each.narrowed("", types)]
         found = frozenset(column for column in columns if column)
         one_leaf = len({alias for alias, _ in found}) == 1
         return found if one_leaf and len(columns) == len(self.moved) else frozenset()

@@ -1,6 +1,6 @@
 """A row's columns compared with a value that changed: which rows compare otherwise with the new one than with the old.
 
-They lie between both values, where an index finds them however many rows there are on either side.
+They equal one of both values, or lie between them, where an index finds them however many rows there are besides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +20,7 @@ BOUND = (
 # Or nothing holds, for want of a row.
 PRESENT = "(SELECT true FROM {changes} AS d WHERE d.{weight} {sign} 0)"
 OTHERWISE = "(({new}) IS TRUE) <> (({old}) IS TRUE)"
+EITHER = "{column} IN ({new}, {old})"
 BETWEEN = "{column} >= {low} AND {column} <= {high}"
 # Out of a subquery a collation decides less than beside the other side.
 COLLATE = " COLLATE "
@@ -63,13 +64,21 @@ class MovedValue:
         """Compare with the value of the row that came, by the sign `>` of its weight, or of the one that went."""
         return f"({self.beside.sql}) {self.operator} {self._value(changes, sign)}"
 
-    def between(self, changes: str, types: Mapping[Column, str]) -> str | None:
-        """Write what holds of all rows that compare otherwise now; None unless a column of a known type is compared."""
+    def narrowed(self, changes: str, types: Mapping[Column, str]) -> str | None:
+        """Write what an index finds: all rows that compare otherwise now, and few others.
+
+        None unless it is a column of a source that is compared: for one of both values, or for the range of a type that
+        has ends.
+        """
         column = self.beside.column
-        extremes = EXTREMES.get(types.get(column, "")) if column else None
-        if column is None or extremes is None or self.operator not in MIRRORED:
+        if column is None or column not in types:
             return None
         new, old = (self._value(changes, sign) for sign in "><")
+        if self.operator == "=":
+            return EITHER.format(column=self.beside.sql, new=new, old=old)
+        extremes = EXTREMES.get(types[column])
+        if extremes is None or self.operator not in MIRRORED:
+            return None
         low, high = (
             BOUND.format(new=new, old=old, extreme=extreme, type=types[column], among=among)
             for extreme, among in zip(extremes, ("least", "greatest"), strict=True)
@@ -97,8 +106,7 @@ def compare_otherwise(moved: Sequence[MovedValue], changes: str, types: Mapping[
     """
     new, old = (_all_hold(moved, changes, sign) for sign in "><")
     otherwise = OTHERWISE.format(new=new, old=old)
-    between = [each.between(changes, types) for each in moved]
-    found = [text for text in between if text]
+    found = [text for each in moved if (text := each.narrowed(changes, types))]
     return f"({' OR '.join(found)}) AND {otherwise}" if len(found) == len(moved) else otherwise
 
 
