@@ -3,7 +3,8 @@
 A test holds that it is what is installed. Some statements are text and spell what they read for themselves: those that
 are mostly casts, jsonb, whole rows or system catalogs (``catalog.rows_to_refresh``, ``catalog.lost``,
 ``catalog.restored``, ``catalog.known_tables``, ``catalog.definition_stamp``,
-``catalog.past_refreshes``, ``schedule.health``, ``schedule.mending``, ``apply.sorted_indexes``), those that are made
+``catalog.past_refreshes``, ``schedule.health``, ``schedule.meanings``, ``schedule.mending``,
+``apply.sorted_indexes``), those that are made
 around a cut or a defining query (``apply.commit``, ``plan.append_mode``, ``plan.frozen_rows``, ``inspect.verify``,
 ``inspect.frozen_rows``, ``inspect.missed``), the state of one stream table (``inspect.explain``), a lock
 (``schedule.daemon``), a sequence (``schedule.requests``), the refreshes of the demo (``demo.jobs``), the comparison of
