@@ -47,6 +47,7 @@ INNER = "  inner aggregate: computed from all rows of {sources} each time; a str
 KEPT = "  inner groups of {sources}: kept in {table}"
 NOT_YET = ", once it is filled after a refresh"
 
+CLOCK = "; docs/howto/last-days.md shows how to compare with a clock of your own"
 MINUS = "− "
 
 
@@ -229,7 +230,9 @@ def _after(facts: Mapping[str, Any]) -> str:
 
 
 def _differential(facts: Mapping[str, Any]) -> str:
-    return f"  differential: {'yes' if facts['differential'] else 'no, ' + str(facts['full_reason'])}"
+    reason = str(facts["full_reason"])
+    clock = CLOCK if reason.startswith(("now()", "CURRENT_DATE")) else ""
+    return f"  differential: {'yes' if facts['differential'] else f'no, {reason}{clock}'}"
 
 
 def _delta(facts: Mapping[str, Any]) -> list[str]:
