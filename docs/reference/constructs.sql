@@ -98,6 +98,12 @@ SELECT o.id, c.name FROM orders o LEFT JOIN customers c ON c.id = o.customer AND
 SELECT o.id, c.name FROM orders o RIGHT JOIN customers c ON c.id = o.customer AND o.express;
 -- FULL JOIN
 SELECT o.id, r.id AS returned FROM orders o FULL JOIN returns r ON r.customer = o.customer;
+-- LEFT JOIN with a subquery in ON
+SELECT c.id, count(o.id) AS n FROM customers c LEFT JOIN orders o ON o.customer = c.id AND NOT EXISTS (SELECT FROM returns r WHERE r.id = o.id) GROUP BY c.id;
+-- LEFT JOIN with a subquery over the kept side in ON
+SELECT c.id, o.id AS ordered FROM customers c LEFT JOIN orders o ON o.customer = c.id AND c.id IN (SELECT r.customer FROM returns r);
+-- LEFT JOIN with a subquery over both sides in ON
+SELECT c.id, o.id AS ordered FROM customers c LEFT JOIN orders o ON o.customer = c.id AND EXISTS (SELECT FROM returns r WHERE r.id = o.id AND r.amount > c.id);
 -- LEFT JOIN without equality
 SELECT o.id, r.id AS other FROM orders o LEFT JOIN returns r ON r.amount > o.amount;
 -- five LEFT JOINs
