@@ -39,6 +39,11 @@ QUERIES = {
     "in_a_row": """SELECT p.id, o.id AS o, r.order_id FROM people p
         LEFT JOIN orders o ON o.person = p.id AND o.at > (SELECT at FROM clock)
         LEFT JOIN returns r ON r.order_id = o.id AND r.order_id < (SELECT at FROM clock) + 3""",
+    "in_parentheses": """SELECT p.id, o.id AS o, r.order_id FROM people p LEFT JOIN (
+        orders o LEFT JOIN returns r ON r.order_id = o.id AND r.order_id > (SELECT at FROM clock) - 6
+        ) ON o.person = p.id AND o.at > (SELECT at FROM clock) - 6""",
+    "of_a_case": f"""{JOIN}
+        CASE WHEN EXISTS (SELECT FROM returns WHERE order_id = o.id) THEN o.at > 4 ELSE o.amount > 1 END""",
     "same_name_inside": f"{JOIN} o.at > (SELECT sum(o.at) FROM clock o)",
 }
 

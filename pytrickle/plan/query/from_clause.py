@@ -198,7 +198,9 @@ def _in_line(item: exp.Expr) -> tuple[exp.Expr, list[exp.Join]]:
 
 
 def _may_be_lateral(item: exp.Expr) -> bool:
-    """Whether a FROM item may refer to what stands to its left: all but tables and named subqueries."""
+    """Whether a FROM item may refer to what stands to its left: all but tables, named subqueries, joins of these."""
+    if any(_may_be_lateral(join.this) for join in item.args.get("joins") or ()):
+        return True
     if isinstance(item, exp.Subquery):
-        return not item.alias
-    return bool(item.args.get("joins")) or not (isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier))
+        return not item.alias and (isinstance(item.this, exp.Query) or _may_be_lateral(item.this))
+    return not (isinstance(item, exp.Table) and isinstance(item.this, exp.Identifier))
