@@ -11,13 +11,13 @@ import psycopg
 from pytrickle.catalog.install import verify
 from pytrickle.database import Snapshot, Snapshots, translate_errors
 from pytrickle.errors import PytrickleError, RefreshConflict
-from pytrickle.schedule.meanings import Meanings
+from pytrickle.schedule.meanings import ALL, Meanings
 from pytrickle.schedule.mending import Broken, Mending
 
 VERSION = """(SELECT string_agg(concat(v.version, ' ', v.checksum), ',' ORDER BY v.version)
     FROM pgtrickle.pgt_schema_version AS v)"""
 LOOK = f"SELECT pgtrickle_private.catalog_fingerprint(), {VERSION} FROM pgtrickle_private.adopt_restored()"
-SHOWN = f"SELECT pgtrickle_private.catalog_fingerprint(), {VERSION}, pgtrickle_private.restored()"
+SHOWN = f"SELECT pgtrickle_private.catalog_fingerprint(), {VERSION}, {ALL}, pgtrickle_private.restored()"
 CAPTURED = """
 SELECT pgtrickle_private.capture_print(
     ARRAY(SELECT t.source_relid::oid::bigint FROM pgtrickle.pgt_change_tracking AS t))
@@ -60,8 +60,8 @@ class Health:
         """Hold a snapshot in which the system catalogs are as they were when they were looked into, by a connection.
 
         Give with it why stream tables must not be refreshed in it, by their numbers. What was done to capture after
-        the look would be shown by the snapshot, but not have been captured. In the end see whether what queries take
-        as it is, whatever the snapshot, is still as it was. See `prepare` for errors.
+        the look would be shown by the snapshot, but not have been captured. What queries take as it is, whatever the
+        snapshot, is in `meanings`. See `prepare` for errors.
         """
         for look in range(1, LOOKS + 1):
             if self.seen is None or self.unsettled:
@@ -70,10 +70,8 @@ class Health:
                 began = monotonic()
                 broken = self._broken_in(base.connection, last=look == LOOKS)
                 if broken is not None:
-                    self.meanings.begin(base.connection)
                     # The look is no part of any refresh.
                     yield replace(base, taken=base.taken + monotonic() - began), broken
-                    self.meanings.settle(connection, base.connection)
                     return
             self.seen = None
 
@@ -111,7 +109,9 @@ class Health:
         At the `last` try it is enough that nothing was done to capture; else nothing is refreshed in it.
         """
         with translate_errors():
-            fingerprint, version, restored = connection.execute(SHOWN, prepare=True).fetchone() or ("", "", None)
+            row = connection.execute(SHOWN, prepare=True).fetchone()
+            fingerprint, version, meaning, restored = row or ("", "", "", None)
+            self.meanings.begin(meaning, fingerprint, connection)
             if restored is None and self.seen == Look(str(fingerprint), str(version)):
                 return self.broken
             if not last:

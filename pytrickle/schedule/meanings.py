@@ -4,45 +4,45 @@ What was refreshed meanwhile may be made of both, the old and the new; if all is
 nothing else would tell.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
 import psycopg
 
 from pytrickle.database import translate_errors
 
-ALL = "SELECT pgtrickle_private.meanings()"
-EACH = "SELECT s.pgt_id, pgtrickle_private.meaning_of(s), s.frontier_version FROM pgtrickle.pgt_stream_tables AS s"
+ALL = "pgtrickle_private.meanings()"
+EACH = "SELECT s.pgt_id, pgtrickle_private.meaning_of(s) FROM pgtrickle.pgt_stream_tables AS s"
 MARK = "SELECT pgtrickle_private.mark_reinitialize(%s, 'what its query calls or reads was altered while it was read')"
 
 
 @dataclass(slots=True)
 class Meanings:
-    """Remembers what all of this was like when a tick ended."""
+    """What all of this was like in the snapshot of a tick, as a text, and for each stream table by its number.
 
-    known: str | None = None
+    The latter is read only where the system catalogs are not as they were `seen`.
+    """
 
-    def begin(self, snapshot_connection: psycopg.Connection) -> None:
-        """Look at it in a snapshot, where no tick did before."""
-        if self.known is None:
-            with translate_errors():
-                self.known = _all(snapshot_connection)
+    known: str = ""
+    each: dict[int, str] = field(default_factory=dict)
+    seen: object = None
 
-    def settle(self, connection: psycopg.Connection, snapshot_connection: psycopg.Connection) -> None:
-        """Have computed anew what was refreshed since the snapshot, if what it calls or reads was altered since."""
+    def begin(self, found: str, seen: object, snapshot_connection: psycopg.Connection) -> None:
+        """Remember what was found in a snapshot."""
+        if (self.known, self.seen) != (found, seen):
+            self.each = _each(snapshot_connection)
+            self.known, self.seen = found, seen
+
+    def settle(self, connection: psycopg.Connection, found: str, refreshed: Collection[int]) -> None:
+        """Have computed anew what was refreshed, if what it calls or reads is not as it was in the snapshot."""
+        if found == self.known:
+            return
         with translate_errors():
-            before, self.known = self.known, _all(connection)
-            if self.known == before:
-                return
-            then, now = (_each(each) for each in (snapshot_connection, connection))
-            for pgt_id, (meaning, version) in now.items():
-                if pgt_id in then and meaning != then[pgt_id][0] and version != then[pgt_id][1]:
+            now = _each(connection)
+            for pgt_id in refreshed:
+                if pgt_id in now and now[pgt_id] != self.each.get(pgt_id):
                     connection.execute(MARK, (pgt_id,))
 
 
-def _all(connection: psycopg.Connection) -> str:
-    (found,) = connection.execute(ALL, prepare=True).fetchone() or ("",)
-    return str(found)
-
-
-def _each(connection: psycopg.Connection) -> dict[int, tuple[str, int]]:
-    return {pgt_id: (meaning, version) for pgt_id, meaning, version in connection.execute(EACH)}
+def _each(connection: psycopg.Connection) -> dict[int, str]:
+    return dict(connection.execute(EACH).fetchall())

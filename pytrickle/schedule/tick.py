@@ -12,8 +12,9 @@ from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.known_tables import KnownTables
 from pytrickle.catalog.refresh_groups import RefreshGroup, ask_refresh_groups, refresh_groups
 from pytrickle.config import EngineName
-from pytrickle.database import impatient, pipelined, refuse_standby, translate_errors, unless_locked
+from pytrickle.database import impatient, pipelined, refuse_standby, translate_errors, trusted, unless_locked
 from pytrickle.errors import PytrickleError
+from pytrickle.plan.apply_plan import Action
 from pytrickle.readable import Rows, ended
 from pytrickle.refresh.refresher import Refresher
 from pytrickle.refresh.values import RefreshResult
@@ -21,6 +22,7 @@ from pytrickle.schedule.dag import with_upstream
 from pytrickle.schedule.due import work_out_moments
 from pytrickle.schedule.health import Health
 from pytrickle.schedule.lanes import Lanes
+from pytrickle.schedule.meanings import ALL, Meanings
 from pytrickle.schedule.pass_ import OnResult, Pass
 from pytrickle.schedule.requests import Requests, Told, answer, filed, waiting
 from pytrickle.schedule.rest import Rest, moment, rest_after
@@ -37,13 +39,13 @@ MEASURE_EVERY, MEASURE_SHARE = timedelta(seconds=10), 50
 RAISE = "SELECT pgtrickle.raise_alerts(%(measure)s)"
 DROP_STAGING = "SELECT pgtrickle_private.drop_left_staging()"
 TRIM = "SELECT pgtrickle.trim_history(%(retention)s)"
+COMPUTED = {Action.DIFFERENTIAL, Action.FULL, Action.REINITIALIZE}
 # Who follows a source by a feed reads its changes whenever he likes, so that its buffer is always looked into.
-CLEAN = """
-SELECT pgtrickle_private.clean_change_buffers(sources)
+CLEAN = f"""
+SELECT CASE WHEN cardinality(sources) > 0 THEN pgtrickle_private.clean_change_buffers(sources) END, {ALL}
 FROM (
     SELECT %(sources)s::bigint[]::oid[] || ARRAY(SELECT f.source_relid::oid FROM pgtrickle.pgt_feeds AS f)
 ) AS s (sources)
-WHERE cardinality(sources) > 0
 """
 
 
@@ -123,7 +125,7 @@ class Ticker:
             _prepare(refresher, run, moving)
             self.lanes.run(run, moving, lambda lane, unit: lane.run(unit, initiated, not unit.is_asked(initiated)))
         answer(refresher.connection, requests, _answers(run, tables, requests.pgt_ids))
-        _finish(refresher, _to_clean(run, tables), tables)
+        _finish(refresher, self.health.meanings, run, tables, tables)
         results = Rows(run.record.results[table.relid] for table in tables if table.relid in run.record.results)
         return results, run, [table for table in tables if table.relid not in still]
 
@@ -178,7 +180,7 @@ class Ticker:
             _prepare(refresher, run, concerned)
             for unit in concerned:
                 self.lanes.run_alone(run, unit, lambda lane, unit: lane.run(unit, asked, respect_gate))
-        _finish(refresher, _to_clean(run, members), tables)
+        _finish(refresher, self.health.meanings, run, members, tables)
         return _outcome(run, wanted.relid, _unit_of(wanted.relid, concerned))
 
 
@@ -244,12 +246,25 @@ def _to_clean(run: Pass, tables: Iterable[catalog.StreamTable]) -> list[int]:
     return sorted(found)
 
 
-def _finish(refresher: Refresher, to_clean: list[int], tables: Iterable[catalog.StreamTable]) -> None:
-    """Clean up: all of it can wait for the next tick where another session holds what it needs."""
+def _finish(
+    refresher: Refresher,
+    meanings: Meanings,
+    run: Pass,
+    members: Iterable[catalog.StreamTable],
+    tables: Iterable[catalog.StreamTable],
+) -> None:
+    """Clean up: all of it can wait for the next tick where another session holds what it needs.
+
+    But what was altered while something was refreshed is looked at in any case.
+    """
     connection = refresher.connection
-    cleaned = unless_locked(connection, CLEAN, {"sources": to_clean})
-    deleted = cleaned.fetchone() if cleaned else None
-    refresher.planner.searched.tidy(connection, bool(deleted and deleted[0]))
+    cleaned = unless_locked(connection, CLEAN, {"sources": _to_clean(run, members)})
+    found = (cleaned or connection.execute(trusted(f"SELECT NULL, {ALL}"))).fetchone()
+    deleted, meaning = found or (0, "")
+    results = run.record.results
+    done = [table.pgt_id for table in tables if table.relid in results and results[table.relid].action in COMPUTED]
+    meanings.settle(connection, meaning, done)
+    refresher.planner.searched.tidy(connection, bool(deleted))
     if any(table.timed for table in tables):
         with translate_errors():
             work_out_moments(connection)
