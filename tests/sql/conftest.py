@@ -52,3 +52,14 @@ def sources(db: Database) -> Database:
         db.execute(f"CREATE TABLE {name} (id integer)")
     db.execute("SET TimeZone = 'UTC'")
     return db
+
+
+@pytest.fixture
+def followed(db: Database) -> Database:
+    """A table with a feed, at three versions: a row was inserted after each."""
+    db.execute("CREATE TABLE t (a integer PRIMARY KEY)")
+    db.execute("SELECT pgtrickle.create_feed('f', 't')")
+    for day in (1, 2, 3):
+        db.execute("SELECT pgtrickle.advance_watermark('t', %s::date)", f"2026-01-{day:02}")
+        db.execute("INSERT INTO t VALUES (%s)", day)
+    return db

@@ -8,16 +8,6 @@ from tests.sql.checks import refused
 from tests.sql.test_feeds import CHANGES, VERSIONS, advance, feed
 
 
-@pytest.fixture
-def followed(db: Database) -> Database:
-    db.execute("CREATE TABLE t (a integer PRIMARY KEY)")
-    db.execute("SELECT pgtrickle.create_feed('f', 't')")
-    for day in (1, 2, 3):
-        advance(db, day)
-        db.execute("INSERT INTO t VALUES (%s)", day)
-    return db
-
-
 def test_another_feed_makes_no_version_readable_from_before_its_columns_were_there(followed: Database) -> None:
     followed.execute("ALTER TABLE t ADD COLUMN extra integer DEFAULT 7")
     followed.execute("UPDATE t SET extra = 99")

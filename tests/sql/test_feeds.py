@@ -22,17 +22,6 @@ def feed(db: Database, column: str) -> Any:
     return db.value(f"SELECT {column} FROM pgtrickle.feeds()")
 
 
-@pytest.fixture
-def followed(db: Database) -> Database:
-    """A table with a feed, at three versions: a row was inserted after each."""
-    db.execute("CREATE TABLE t (a integer PRIMARY KEY)")
-    db.execute("SELECT pgtrickle.create_feed('f', 't')")
-    for day in (1, 2, 3):
-        advance(db, day)
-        db.execute("INSERT INTO t VALUES (%s)", day)
-    return db
-
-
 @pytest.mark.parametrize("limit", ["max_age => '0'", "max_age => '-1 day'", "max_rows => 0"])
 def test_a_limit_that_leaves_no_room_is_refused_with_a_hint(db: Database, limit: str) -> None:
     db.execute("CREATE TABLE t (a integer)")
