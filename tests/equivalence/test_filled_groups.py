@@ -122,7 +122,7 @@ def test_groups_are_filled_where_a_delta_without_them_took_too_long(
         given_up = choice.costs.experience.given_up(delta_rows)
         return choice if given_up else replace(choice, action=Action.DIFFERENTIAL, most_seconds=0.001)
 
-    db.execute("INSERT INTO lines SELECT g, g % 17, 1, g % 13, 1, 5 FROM generate_series(1001, 11000) AS g; ANALYZE")
+    db.execute("INSERT INTO lines SELECT g, g % 17, 1, g % 13, 1, 5 FROM generate_series(1001, 61000) AS g; ANALYZE")
     client.create_stream_table("best", QUERIES["best"])
     client.tick()
     db.execute(LEAVE_BEHIND)
@@ -154,7 +154,7 @@ def test_groups_are_filled_where_a_delta_with_them_would_have_been_quicker(
 ) -> None:
     client.create_stream_table("best", QUERIES["best"])
     client.tick()
-    db.execute("INSERT INTO lines SELECT g, g % 17, 1, g % 13, 1, 5 FROM generate_series(1001, 11000) AS g; ANALYZE")
+    db.execute("INSERT INTO lines SELECT g, g % 17, 1, g % 13, 1, 5 FROM generate_series(1001, 61000) AS g; ANALYZE")
     client.tick()
     db.execute(ONE_MORE)
     assert client.refresh("best").action == "DIFFERENTIAL"
