@@ -12,7 +12,7 @@ from pytrickle.catalog import stream_table as catalog
 from pytrickle.catalog.known_tables import KnownTables
 from pytrickle.catalog.refresh_groups import RefreshGroup, ask_refresh_groups, refresh_groups
 from pytrickle.config import EngineName
-from pytrickle.database import impatient, pipelined, refuse_standby, translate_errors, trusted, unless_locked
+from pytrickle.database import impatient, pipelined, refuse_standby, translate_errors, unless_locked
 from pytrickle.errors import PytrickleError
 from pytrickle.plan.apply_plan import Action
 from pytrickle.readable import Rows, ended
@@ -255,12 +255,11 @@ def _finish(
 ) -> None:
     """Clean up: all of it can wait for the next tick where another session holds what it needs.
 
-    But what was altered while something was refreshed is looked at in any case.
+    But what was altered while something was refreshed is looked at in any case: table by table where nothing was said.
     """
     connection = refresher.connection
     cleaned = unless_locked(connection, CLEAN, {"sources": _to_clean(run, members)})
-    found = (cleaned or connection.execute(trusted(f"SELECT NULL, {ALL}"))).fetchone()
-    deleted, meaning = found or (0, "")
+    deleted, meaning = (cleaned.fetchone() if cleaned else None) or (0, "")
     results = run.record.results
     done = [table.pgt_id for table in tables if table.relid in results and results[table.relid].action in COMPUTED]
     meanings.settle(connection, meaning, done)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from pytrickle.catalog.change_ranges import empty_buffers
-from pytrickle.schedule import pass_
+from pytrickle.schedule import pass_, tick
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
@@ -94,6 +94,20 @@ def test_rows_that_were_read_meanwhile_are_computed_anew(
         client.tick()
         assert not differences(connection, "st", query, True)
         assert {result.action for result in client.tick()} == {"NO_DATA"}
+
+
+def test_it_is_noticed_though_nothing_can_be_cleaned_up(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another session holds what the clean-up needs."""
+    db.execute("CREATE TABLE t (id int, k int)")
+    db.execute(FUNCTION.format(0))
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("st", "SELECT id, f(k) AS k FROM t")
+        client.tick()
+        db.execute("INSERT INTO t VALUES (1)")
+        altering(db, monkeypatch, FUNCTION.format(9))
+        monkeypatch.setattr(tick, "unless_locked", lambda *_: None)
+        client.tick()
+    assert db.value("SELECT reinitialize_reason IS NOT NULL FROM pgtrickle.pgt_stream_tables")
 
 
 @pytest.mark.parametrize("refreshed", [True, False], ids=["refreshed", "not refreshed"])

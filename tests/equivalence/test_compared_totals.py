@@ -24,6 +24,8 @@ TOTALS = {
     "none_there": "SELECT id FROM lines WHERE amount > 2 AND ((SELECT max(bound) FROM others) IS NULL OR f < 5)",
     "two_totals": """SELECT l.id FROM lines AS l, (SELECT min(bound) AS low, max(bound) AS high FROM others) AS o
         WHERE l.amount > o.low AND l.amount < o.high + l.f""",
+    "a_column_and_more": """SELECT l.id FROM lines AS l, (SELECT max(bound) AS high FROM others) AS o
+        WHERE l.amount < o.high AND l.f + 1 > o.high - 2""",
     "in_a_text": """SELECT l.id FROM lines AS l, (SELECT max(id) AS high FROM others) AS o
         WHERE l.name || '"o"."high"' > o.high::text""",
     "floats": "SELECT id FROM lines WHERE f + 1 >= (SELECT max(f) FROM lines WHERE id > 4)",

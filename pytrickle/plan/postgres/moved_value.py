@@ -17,8 +17,6 @@ VALUE = "(SELECT {value} FROM {changes} AS {alias} WHERE {alias}.{weight} {sign}
 BOUND = (
     "(SELECT CASE WHEN {new} IS NULL OR {old} IS NULL THEN CAST('{extreme}' AS {type}) ELSE {among}({new}, {old}) END)"
 )
-# Or nothing holds, for want of a row.
-PRESENT = "(SELECT true FROM {changes} AS d WHERE d.{weight} {sign} 0)"
 OTHERWISE = "(({new}) IS TRUE) <> (({old}) IS TRUE)"
 EITHER = "{column} IN ({new}, {old})"
 BETWEEN = "{column} >= {low} AND {column} <= {high}"
@@ -102,14 +100,10 @@ def column_types(join: Join, definition: Definition) -> dict[Column, str]:
 def compare_otherwise(moved: Sequence[MovedValue], changes: str, types: Mapping[Column, str]) -> str:
     """Write that all of some comparisons hold with the row that came and not with the one that went, or the reverse.
 
-    Where each of them is of a column, the rows lie between what one of these was compared with and is now.
+    Where there is no such row the value is NULL, with which no comparison is true. Where each of them is of a column,
+    the rows lie between what one of these was compared with and is now.
     """
-    new, old = (_all_hold(moved, changes, sign) for sign in "><")
+    new, old = (" AND ".join(each.test(changes, sign) for each in moved) for sign in "><")
     otherwise = OTHERWISE.format(new=new, old=old)
     found = [text for each in moved if (text := each.narrowed(changes, types))]
     return f"({' OR '.join(found)}) AND {otherwise}" if len(found) == len(moved) else otherwise
-
-
-def _all_hold(moved: Sequence[MovedValue], changes: str, sign: str) -> str:
-    present = PRESENT.format(changes=changes, weight=WEIGHT, sign=sign)
-    return " AND ".join([*(each.test(changes, sign) for each in moved), present])

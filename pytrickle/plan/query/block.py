@@ -23,7 +23,7 @@ from pytrickle.plan.sql.dialect import render
 from pytrickle.plan.sql.three_valued import conjuncts, decided
 
 OWN = "pytrickle"
-COMPARISONS: dict[type[exp.Expr], str] = {
+SYMBOLS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -224,7 +224,7 @@ def _predicate(condition: exp.Expr) -> Predicate:
 
 
 def _comparison(condition: exp.Expr) -> Comparison | None:
-    operator = COMPARISONS.get(type(condition))
+    operator = SYMBOLS.get(type(condition))
     return Comparison(to_expr(condition.this), operator, to_expr(condition.expression)) if operator else None
 
 
