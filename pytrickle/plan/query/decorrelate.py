@@ -62,13 +62,18 @@ class Match:
     leaf: Derived
     conditions: tuple[exp.Expr, ...]
 
+    @property
+    def excluding(self) -> Match:
+        """The same for partners that rows must not have."""
+        return replace(self, leaf=replace(self.leaf, excludes=True))
+
     def within(self, block: Block) -> Block | None:
         """Join a block; None if no row can match."""
         return replace(block, leaves=(*block.leaves, self.leaf)).where(*self.conditions)
 
     def outside(self, block: Block) -> tuple[Block, ...]:
         """L ▷ R = L - L ⋈ distinct(keys of R): keep the rows of a block that have no match."""
-        matched = replace(self, leaf=replace(self.leaf, excludes=True)).within(block)
+        matched = self.excluding.within(block)
         return (block,) if matched is None else (block, matched.minus())
 
 

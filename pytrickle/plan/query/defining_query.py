@@ -39,6 +39,7 @@ from pytrickle.plan.query.shown_values import ambiguous_keys
 from pytrickle.plan.query.stored_order import refuse_chosen_rows, takes_rows_as_stored
 from pytrickle.plan.query.subquery import expanded
 from pytrickle.plan.query.top_grouping import grouped_at_top, grouped_in_stored_order
+from pytrickle.plan.query.unseen_order import sort_unseen
 from pytrickle.plan.sql.aggregates import added_up
 from pytrickle.plan.sql.dialect import parse_query, render
 from pytrickle.plan.sql.operators import by_window_names
@@ -54,6 +55,7 @@ def parse(definition: Definition, probe: Probe) -> Query:
         raise NotDifferentiable(reason)
     tree = parse_query(definition.text, definition.aggregates)
     _check_survival(definition, tree, probe)
+    tree = sort_unseen(tree)
     queries = Queries(Facts(definition, probe))
     query, context = queries.unwrapped(tree, Context({}, {}))
     if any(query.args.get(clause) for clause in CLAUSES):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
 
 from sqlglot import exp
 
@@ -16,31 +15,25 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Leaf
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.context import Context
+from pytrickle.plan.query.counts import Counts, what_counts
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.fold import MAX_BLOCKS, fitting
 from pytrickle.plan.query.guard import fallible_last, guard_cases
 from pytrickle.plan.query.lateral import embedded, reads_no_table
-from pytrickle.plan.query.membership import in_cases, present, quantified_cases
+from pytrickle.plan.query.membership import in_cases, present
 from pytrickle.plan.query.mixed_equality import equated
 from pytrickle.plan.query.outer_condition import pulled_out
+from pytrickle.plan.query.quantified import quantified_cases
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.row_comparison import by_columns, compared_query, items_of, width
 from pytrickle.plan.query.scalar_subquery import array_cases, scalar_cases
 from pytrickle.plan.query.scope import HOISTED, OPERAND, SUBQUERY, resolve
-from pytrickle.plan.query.subquery_nodes import has_query_operand, is_subquery
+from pytrickle.plan.query.subquery_nodes import has_query_operand, is_subquery, quantifier
 from pytrickle.plan.sql.three_valued import conjuncts, truth
 
 Case = tuple[Block, exp.Expr]
 # The values of subqueries, or of the columns of their rows, by the columns that stand in for them.
 Values = Mapping[str, exp.Expr]
-
-
-class Counts(Enum):
-    """What counts of a subquery: its value, NULL included; whether it is true; or just the rows for which it is."""
-
-    VALUE = auto()
-    TRUTH = auto()
-    TRUE_ROWS = auto()
 
 
 def filtered(recursion: Recursion, block: Block, condition: exp.Expr | None, context: Context) -> tuple[Block, ...]:
@@ -89,7 +82,7 @@ def _cases(
     without = [_take_out(expression, found, SUBQUERY) for expression in expressions]
     cases: list[tuple[Block, Values]] = [(block, {})]
     for number, node in enumerate(found):
-        counts = _what_counts(without, number, wanted)
+        counts = what_counts(without, number, wanted)
         cases = [
             (after, {**values, **_named(number, node, value)})
             for before, values in cases
@@ -147,41 +140,6 @@ def _take_out(expression: exp.Expr, found: list[exp.Expr], table: str) -> exp.Ex
     return expression.copy().transform(step)
 
 
-def _what_counts(expressions: list[exp.Expr], number: int, wanted: bool) -> Counts:
-    """Say what counts of a subquery; of a single expression only the rows may be `wanted` for which it is true."""
-    (bare, *_) = (each.unnest() for each in expressions)
-    if wanted and isinstance(bare, exp.Column) and _is_marker(bare, number):
-        return Counts.TRUE_ROWS
-    return Counts.TRUTH if all(_counts_where_true(each, number, wanted) for each in expressions) else Counts.VALUE
-
-
-def _counts_where_true(expression: exp.Expr, number: int, wanted: bool) -> bool:
-    """Whether a subquery that is false comes to the same as one that is NULL, wherever an expression names it.
-
-    It does in conditions of which only true counts: those of CASE, and the whole expression if that is `wanted`. There
-    nothing but AND and OR may stand around it: whether they are true depends on what is true within them.
-    """
-    named = (node for node in expression.find_all(exp.Column) if _is_marker(node, number))
-    tops = (_within_and_or(node, expression) for node in named)
-    return all(wanted if top is expression else _is_condition_of_case(top) for top in tops)
-
-
-def _within_and_or(node: exp.Expr, root: exp.Expr) -> exp.Expr:
-    """Return the largest part of an expression that has nothing but AND and OR around a node."""
-    while node is not root and isinstance(node.parent, exp.And | exp.Or | exp.Paren):
-        node = node.parent
-    return node
-
-
-def _is_condition_of_case(node: exp.Expr) -> bool:
-    branch = node.parent
-    return isinstance(branch, exp.If) and node.arg_key == "this" and not (branch.parent and branch.parent.this)
-
-
-def _is_marker(node: exp.Column, number: int) -> bool:
-    return node.table == SUBQUERY and node.name == f"s{number}"
-
-
 @dataclass(frozen=True, slots=True)
 class Filled:
     """Puts the values of subqueries back into expressions over leaves."""
@@ -222,13 +180,14 @@ def _subquery_cases(recursion: Recursion, block: Block, node: exp.Expr, context:
         case exp.Exists():
             return present(recursion.facts, block, recursion.rows(node.this, inside))
         case exp.In():
-            return in_cases(recursion, block, node, inside, counts is not Counts.VALUE)
+            return in_cases(recursion, block, node, inside, counts)
         case exp.Anonymous():
             return array_cases(recursion, block, node.expressions[0], inside)
         case exp.Query():
             return scalar_cases(recursion, block, node, inside)
-        case _:
-            return quantified_cases(recursion, block, node, inside, counts is not Counts.VALUE)
+    rows = quantifier(node)
+    assert rows is not None
+    return quantified_cases(recursion, block, node, rows, inside, counts)
 
 
 def _with_operand(recursion: Recursion, block: Block, node: exp.Expr, context: Context, counts: Counts) -> list[Case]:
