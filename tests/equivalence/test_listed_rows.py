@@ -65,7 +65,7 @@ def test_rows_are_compared_with_all_that_are_listed(db: Database, seed: int) -> 
         for name, query in QUERIES.items():
             client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
             client.refresh(name)
-        for _ in range(15):
+        for _ in range(10):
             for _ in range(random.randrange(1, 3)):
                 db.execute(a_change(random))
             for name, query in QUERIES.items():

@@ -71,6 +71,21 @@ def test_moments_arrive_whatever_the_offset_of_the_sessions_zone(things: Databas
     assert things.execute("SELECT at FROM things ORDER BY at") == [(moment,) for moment in moments]
 
 
+def test_years_that_python_does_not_know_arrive_too(things: Database, spark: SparkSession) -> None:
+    """Spark's last moment, which is used for "for ever", is of the year 294247."""
+    moments = {
+        "-0044-03-15 10:00:00": "0045-03-15 BC",
+        "0000-12-31 23:59:59.999999": "0001-12-31 BC",
+        "2026-11-30 12:00:00": "2026-11-30",
+        "+12026-02-28 00:00:00": "12026-02-28",
+        "+200000-02-29 10:00:00.5": "200000-02-29",
+    }
+    rows = ", ".join(f"({n}, timestamp'{at} UTC', timestamp_ntz'{at}')" for n, at in enumerate(moments))
+    write(things, spark.sql(f"SELECT n, at, local, cast(local AS date) AS day FROM VALUES {rows} AS t(n, at, local)"))
+    shown = "SELECT day::text, at AT TIME ZONE 'UTC' = local, local::date = day FROM things ORDER BY n"
+    assert things.execute(shown) == [(day, True, True) for day in moments.values()]
+
+
 def plain(value: Any) -> Any:
     """Drop what is not of the value: trailing zeros of numerics, the zone in which a moment is shown."""
     match value:
@@ -83,7 +98,9 @@ def plain(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("kind", ["array(1)", "map('a', 1)", "named_struct('a', 1)", "interval '1' day"])
+@pytest.mark.parametrize(
+    "kind", ["array(1)", "map('a', 1)", "named_struct('a', 1)", "interval '1' day", "interval '1' month"]
+)
 def test_types_that_are_not_text_are_refused_with_a_way_out(things: Database, spark: SparkSession, kind: str) -> None:
     with pytest.raises(InvalidArgument, match="the column n of type") as raised:
         write(things, spark.sql(f"SELECT {kind} AS n"))

@@ -225,7 +225,17 @@ def _predicate(condition: exp.Expr) -> Predicate:
 
 def _comparison(condition: exp.Expr) -> Comparison | None:
     operator = SYMBOLS.get(type(condition))
-    return Comparison(to_expr(condition.this), operator, to_expr(condition.expression)) if operator else None
+    if operator is None or not (_is_value(condition.this) and _is_value(condition.expression)):
+        return None
+    return Comparison(to_expr(condition.this), operator, to_expr(condition.expression))
+
+
+def _is_value(side: exp.Expr) -> bool:
+    """Whether a side of a comparison is one value, which a subquery may return: no row, and no ANY or ALL."""
+    bare = side.unnest()
+    if isinstance(bare, exp.Anonymous):
+        return str(bare.this).upper() not in {"ROW", "ALL"}
+    return not isinstance(bare, exp.Any | exp.All | exp.Tuple)
 
 
 def _fixed(condition: exp.Expr) -> tuple[str, str] | None:

@@ -23,7 +23,8 @@ IS_WORDS = (
     *((form, "NORMALIZED") for form in ("NFC", "NFD", "NFKC", "NFKD")),
 )
 SPECIAL_SYNTAX = frozenset({"CAST", "EXTRACT", "TRIM", "SUBSTRING", "OVERLAY", "POSITION", "NORMALIZE"})
-
+# Which the parser's own generator would rewrite.
+WRITTEN_HERE = (exp.Trim, exp.Array)
 IN_PARENTHESES = (exp.Paren, exp.Subquery, exp.Select, exp.SetOperation)
 
 
@@ -70,7 +71,9 @@ class Canonical(Postgres):
 
     class Generator(Postgres.Generator):  # type: ignore[misc,valid-type]
         MULTI_ARG_DISTINCT = True
-        TRANSFORMS: ClassVar = {kind: way for kind, way in Postgres.Generator.TRANSFORMS.items() if kind != exp.Trim}
+        TRANSFORMS: ClassVar = {
+            kind: way for kind, way in Postgres.Generator.TRANSFORMS.items() if kind not in WRITTEN_HERE
+        }
 
         def join_sql(self, expression: exp.Join, join_op: str | None = None) -> str:
             """Write the alias of what USING unites."""
@@ -87,6 +90,10 @@ class Canonical(Postgres):
             """Keep an array in parentheses, also where another expression came in the place of what was in them."""
             this = expression.this
             return str(super().any_sql(exp.Any(this=this if isinstance(this, IN_PARENTHESES) else exp.paren(this))))
+
+        def array_sql(self, expression: exp.Array) -> str:
+            """Keep all elements of an array, also where the first one is a subquery."""
+            return f"ARRAY[{self.expressions(expression, flat=True)}]"
 
         def dot_sql(self, expression: exp.Dot) -> str:
             """Keep a row of which a field is taken in parentheses, too: else its name would be a table's."""

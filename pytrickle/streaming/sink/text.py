@@ -14,11 +14,14 @@ from pyspark.sql.types import (
     StructType,
     UserDefinedType,
     VariantType,
+    YearMonthIntervalType,
 )
 
 from pytrickle.errors import InvalidArgument
+from pytrickle.streaming.sink.moments import text_of_days, text_of_moments
 
-_WITHOUT_TEXT = (ArrayType, DayTimeIntervalType, MapType, StructType, UserDefinedType, VariantType)
+_INTERVALS = (DayTimeIntervalType, YearMonthIntervalType)
+_WITHOUT_TEXT = (ArrayType, MapType, StructType, UserDefinedType, VariantType, *_INTERVALS)
 _OPTIONS = csv.WriteOptions(include_header=False, quoting_style="needed")
 
 
@@ -43,10 +46,10 @@ def written(batch: pa.RecordBatch) -> bytes:
 
 
 def _text(column: pa.Array) -> pa.Array:
-    # Arrow would write the time of the session's zone, and of its offset no seconds, which it may have: before 1920
-    # that of Kathmandu was +05:41:16.
-    if pa.types.is_timestamp(column.type) and column.type.tz is not None:
-        return column.cast(pa.timestamp(column.type.unit, "UTC"))
+    if pa.types.is_timestamp(column.type):
+        return text_of_moments(column)
+    if pa.types.is_date32(column.type):
+        return text_of_days(column)
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
         return pa.array([None if value is None else f"\\x{value.hex()}" for value in _plain(column)], pa.string())
     return column
