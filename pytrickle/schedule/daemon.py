@@ -17,6 +17,9 @@ CHANNELS = ("pgtrickle_watermark", "pgtrickle_refresh")
 # A lock that nobody else may take; anybody could take the key of an advisory lock. It is on a view: VACUUM of the whole
 # database would wait for one on a table, as long as somebody leads.
 LEAD = "LOCK TABLE pgtrickle.pgt_leader IN EXCLUSIVE MODE NOWAIT"
+# Asks whether the session is there without a snapshot, even for a moment: CREATE INDEX CONCURRENTLY would wait for a
+# transaction that it saw with one, as long as somebody leads.
+THERE = "SHOW transaction_isolation"
 SLICE = 0.2
 BREATH = 0.25
 TAKEOVER = timedelta(seconds=1)
@@ -111,7 +114,8 @@ def _leads(seat: psycopg.Connection) -> bool:
     """Say whether this daemon leads, or now begins to: it does while this connection's transaction is open."""
     with translate_errors():
         if seat.info.transaction_status == TransactionStatus.INTRANS:
-            seat.execute("SELECT")
+            # A prepared statement would keep a snapshot until the end of the transaction, and so what VACUUM removes.
+            seat.execute(THERE, prepare=False)
             return True
         seat.execute("BEGIN")
         try:

@@ -1,7 +1,9 @@
 """No stranger can hold the refresher, an install, or another loader."""
 
 import threading
+from collections import Counter
 from datetime import timedelta
+from functools import partial
 
 import psycopg
 import pytest
@@ -41,8 +43,9 @@ def test_a_second_refresher_of_the_owner_still_waits_its_turn_for_a_staging_tabl
 
 def test_a_daemon_leads_while_it_lives_and_strangers_cannot_lock_its_seat(house: House) -> None:
     roles: dict[int, list[bool]] = {0: [], 1: []}
-    dsn = make_conninfo(house.db.dsn, user="etl")
-    daemons = [Daemon(dsn, timedelta(seconds=0.1), lambda: None, lambda error: None, roles[i].append) for i in roles]
+    dsn, ticks = make_conninfo(house.db.dsn, user="etl"), Counter[str]()
+    tick = partial(ticks.update, ["tick"])
+    daemons = [Daemon(dsn, timedelta(seconds=0.05), tick, lambda error: None, roles[i].append) for i in roles]
     threads = [threading.Thread(target=daemon.run) for daemon in daemons]
     mallory = house.session("mallory", autocommit=False)
     try:
@@ -52,11 +55,13 @@ def test_a_daemon_leads_while_it_lives_and_strangers_cannot_lock_its_seat(house:
             mallory.execute("LOCK TABLE pgtrickle.pgt_leader IN ACCESS SHARE MODE")
         threads[1].start()
         wait_for(lambda: roles[1] == [False], "the second daemon to stand by")
+        wait_for(lambda: ticks["tick"] > 12, "the leader to ask for its seat so often that it could be prepared")
         idle = "SELECT backend_xmin IS NULL AND backend_xid IS NULL FROM pg_stat_activity WHERE application_name = %s"
         assert house.db.execute(idle, "pytrickle/leader")[0] == (True,), "the seat holds no row of the database back"
         keeper = house.db.connect()
         keeper.execute("SET lock_timeout = '10s'")
-        for work in ("VACUUM (ANALYZE)", "VACUUM FULL", f'REINDEX DATABASE "{keeper.info.dbname}"'):
+        rebuild = f'REINDEX (CONCURRENTLY) DATABASE "{keeper.info.dbname}"'
+        for work in ("VACUUM (ANALYZE)", "VACUUM FULL", rebuild.replace("(CONCURRENTLY) ", ""), rebuild):
             keeper.execute(work)
         assert roles[0] == [True], "who keeps the whole database in order waits for no leader, nor ends its lead"
         daemons[0].stop.set()
