@@ -2,7 +2,8 @@
 
 -- The name of a table would mean its column of that name, if it has one, so a row is written as its columns.
 -- A row in the buffer that is not covered came or went since the version. What nets to more than nothing is left out of
--- the rows, copy by copy, and what nets to less is added.
+-- the rows, copy by copy, and what nets to less is added. Rows have no equality where a column has none, such as json,
+-- so only their texts are compared. PostgreSQL does not know how many have changed: it must not loop over them.
 CREATE OR REPLACE FUNCTION pgtrickle_private.as_of_query(relation regclass) RETURNS text
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
@@ -18,11 +19,11 @@ AS $$
             SELECT ROW(%1$s)::%2$s AS pgt_row, (ROW(%1$s)::%2$s)::text AS pgt_text FROM %2$s AS c
             WHERE $2 = 1 OR mod(hashtextextended((ROW(%1$s)::%2$s)::text, 0) & 9223372036854775807, $2) = $3)
         SELECT (n.pgt_row).* FROM now AS n
-        WHERE n.pgt_text NOT IN (SELECT s.pgt_text FROM since AS s WHERE s.copies > 0)
+        WHERE NOT EXISTS (SELECT FROM since AS s WHERE s.pgt_text = n.pgt_text AND s.copies > 0)
         UNION ALL
         SELECT (k.pgt_row).* FROM (
-            SELECT s.pgt_row, count(*) - min(s.copies) AS copies FROM now AS n JOIN since AS s USING (pgt_text)
-            WHERE s.copies > 0 GROUP BY s.pgt_text, s.pgt_row::text, s.pgt_row) AS k
+            SELECT (array_agg(s.pgt_row))[1] AS pgt_row, count(*) - min(s.copies) AS copies
+            FROM now AS n JOIN since AS s USING (pgt_text) WHERE s.copies > 0 GROUP BY s.pgt_text) AS k
             CROSS JOIN generate_series(1, k.copies)
         UNION ALL
         SELECT (s.pgt_row).* FROM since AS s CROSS JOIN generate_series(1, -s.copies) WHERE s.copies < 0$template$,
@@ -63,7 +64,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.as_of_version(
         relation anyelement, version bigint, parts integer DEFAULT 1, part integer DEFAULT 0) RETURNS SETOF anyelement
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
     SET TimeZone = 'UTC' SET DateStyle = 'ISO' SET IntervalStyle = 'postgres' SET extra_float_digits = 1
-    SET bytea_output = 'hex' SET jit = off
+    SET bytea_output = 'hex' SET jit = off SET enable_nestloop = off
 AS $$
 DECLARE
     source CONSTANT regclass := (SELECT t.typrelid FROM pg_type AS t WHERE t.oid = pg_typeof(relation)
