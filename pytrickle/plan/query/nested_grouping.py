@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.constructs.group import Group
+from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.block import Block, project, sum_of
-from pytrickle.plan.query.calls import refuse_rounding_calls
+from pytrickle.plan.query.calls import bare_call, function_name, refuse_rounding_calls
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import Decorrelated, decorrelate_by_domain
 from pytrickle.plan.query.derive import derive
@@ -21,8 +23,12 @@ from pytrickle.plan.query.operation import Rows, columns_of, text
 from pytrickle.plan.query.representative_calls import mark_representatives
 from pytrickle.plan.query.scope import Names, resolve, single_source
 from pytrickle.plan.query.tie_breaking import settle_call
+from pytrickle.plan.sql.types import is_exact
 
 GROUP = "\x00group"
+# Exact sums, of which the order of rows does not even decide how many digits they show.
+SUMS = frozenset({"count", "sum", "avg"})
+SUM_TYPES = frozenset({"bigint", "numeric"})
 Blocks = tuple[Block, ...]
 Anew = Grouping[WrittenCalls]
 
@@ -59,10 +65,32 @@ def group(
     taken = [lift.calls.arguments.take(call) for call in lift.calls.nodes]
     settled = [settle_call(call, arguments) for call in taken]
     construct = Group(tuple(map(text, settled)), settled != taken)
-    leaf = derive(facts, rows, arguments, keys, construct)
+    leaf = _in_any_order(facts, derive(facts, rows, arguments, keys, construct), taken)
     leaf = mark_representatives(facts, leaf, rows, {f"c{i}": call for i, call in enumerate(taken)})
     refuse_rounding_calls(lift.calls.nodes, facts.types_of(leaf.operation)[len(keys) :][: len(settled)])
     return Block((leaf,), decorrelated[0].ties(leaf.alias, len(own)), {}), columns_of(leaf)
+
+
+def _in_any_order(facts: Facts, leaf: Derived, calls: list[exp.Expr]) -> Derived:
+    """Mark groups whose rows need not be sorted: of values that are equal but not the same only sums are shown."""
+    operation, construct = leaf.operation, leaf.operation.construct
+    assert isinstance(construct, Group)
+    found = zip(operation.arguments, facts.types_of(operation.input), strict=True)
+    unlike = {name for name, type_name in found if not is_exact(type_name, facts.definition)}
+    results = operation.types[len(operation.keys) :]
+    free = (_adds_up(call, result) or not unlike & _read(call) for call, result in zip(calls, results, strict=True))
+    if unlike & set(operation.keys) or not all(free):
+        return leaf
+    return replace(leaf, operation=replace(operation, construct=replace(construct, any_order=True)))
+
+
+def _adds_up(call: exp.Expr, result: str) -> bool:
+    """Whether a call is a sum, an average or a number of rows, and exact, so that it takes them in any order."""
+    return function_name(bare_call(call)) in SUMS and result in SUM_TYPES and not call.find(exp.Distinct, exp.Order)
+
+
+def _read(call: exp.Expr) -> set[str]:
+    return {column.name for column in call.find_all(exp.Column)}
 
 
 def _nulls(facts: Facts, keys: list[exp.Expr], blocks: Blocks, outer: Names) -> tuple[exp.Expr, ...]:

@@ -14,7 +14,8 @@ TEXT = "SELECT {items} FROM {rows} AS d GROUP BY {keys}"
 class Group(Construct):
     """GROUP BY the keys, with aggregate `calls`; without keys there is one group, even over no rows.
 
-    `settled` says that some call sorts its rows further than the user's text does.
+    `settled` says that some call sorts its rows further than the user's text does, `any_order` that no call and no key
+    depends on the order of rows although equal arguments may differ.
 
     >>> Group(("count(*)",)).columns(("k0",), ("k0",)), Group(()).columns((), ())
     (('k0', 'c0'), ('one',))
@@ -24,12 +25,17 @@ class Group(Construct):
 
     calls: Names
     settled: bool = False
+    any_order: bool = False
     label = "aggregate"
 
     @property
     def breaks_ties(self) -> bool:
         """Whether the order of some call breaks ties."""
         return self.settled
+
+    def depends_on_order(self, exact: bool) -> bool:
+        """Whether the result may depend on the order of rows."""
+        return not (exact or self.any_order)
 
     def columns(self, arguments: Names, keys: Names) -> Names:
         """Name the keys, then the calls."""

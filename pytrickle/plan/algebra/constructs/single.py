@@ -30,3 +30,7 @@ FROM (rows) AS d ORDER BY d.k0, CAST(ROW(k0, v0) AS text)
         items = ", ".join([*prefixed(arguments), f"count(*) OVER ({partition}) AS n"])
         order = ", ".join([*prefixed(keys), row_text(arguments)])
         return TEXT.format(on=on, items=items, rows=rows, order=order, limit="" if keys else " LIMIT 1")
+
+    def depends_on_order(self, exact: bool) -> bool:
+        """Where there is more than one row nothing is shown."""
+        return False
