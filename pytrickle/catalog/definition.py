@@ -27,6 +27,7 @@ class Source:
     """A relation that a defining query reads.
 
     `indexed` are the leading columns of its valid btree indexes, `unique` the columns of each unique one of them.
+    `keys` are columns in which no two rows had the same values at any moment that a refresh may read.
     """
 
     relid: int
@@ -40,6 +41,7 @@ class Source:
     pages: int = field(compare=False)
     estimated_rows: int = field(compare=False)
     unique: frozenset[frozenset[str]] = frozenset()
+    keys: frozenset[frozenset[str]] = frozenset()
 
     @property
     def captured(self) -> bool:

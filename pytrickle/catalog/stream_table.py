@@ -256,4 +256,5 @@ def _source(facts: dict[str, Any]) -> Source:
         facts["pages"],
         facts["rows"],
         frozenset(map(frozenset, facts["unique"])),
+        frozenset(map(frozenset, facts["keys"])),
     )

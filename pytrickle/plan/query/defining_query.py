@@ -156,10 +156,22 @@ def _groups_plainly(select: exp.Select, definition: Definition) -> bool:
     nodes, group = _nodes_above(select), select.args.get("group")
     if not (group or any(is_call(node, definition.aggregates) for node in nodes)):
         return False
-    if any(isinstance(node, exp.Query | exp.Window | exp.WithinGroup) for node in nodes):
+    if any(isinstance(node, exp.Window | exp.WithinGroup) or _is_above(node, definition) for node in nodes):
         return False
     keys = group.expressions if group else ()
+    if any(key.find(exp.Query) for key in keys):
+        return False
     return not unrolls(select, definition) and not any(calls_set(item, definition) for item in keys)
+
+
+def _is_above(node: exp.Expr, definition: Definition) -> bool:
+    """Whether a node is a subquery in no call of an aggregate."""
+    if not isinstance(node, exp.Query):
+        return False
+    around = node.parent
+    while around is not None and not is_call(around, definition.aggregates):
+        around = around.parent
+    return around is None
 
 
 def _is_distinct_only(select: exp.Select, definition: Definition) -> bool:

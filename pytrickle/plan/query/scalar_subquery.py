@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Derived
-from pytrickle.plan.query.block import Block, own_column, type_of
+from pytrickle.plan.query.block import Block, own_column, project, type_of
 from pytrickle.plan.query.calls import bare_call, function_name, is_own
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import Match, decorrelate_by_domain
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.grouping import Grouping, WrittenCalls
 from pytrickle.plan.query.guard import fails_inside
 from pytrickle.plan.query.lateral import calls_set, reads_no_table
+from pytrickle.plan.query.membership import present
 from pytrickle.plan.query.nested_grouping import GROUP, group
-from pytrickle.plan.query.null_padding import nulls_of_leaf
+from pytrickle.plan.query.null_padding import beside, nulls_of, nulls_of_leaf
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import is_distinct_on, is_plain_aggregate
 from pytrickle.plan.query.set_operation import VALUE, single
+from pytrickle.plan.query.unique_rows import finds_one_row
 from pytrickle.plan.sql.aggregates import TRAITS
+from pytrickle.plan.sql.three_valued import truth
 
 ARRAY_AGG = "array_agg"
 Blocks = tuple[Block, ...]
@@ -43,6 +49,8 @@ def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: C
         for each, values in zip(inner, shown, strict=True)
     )
     fails = any(fails_inside(recursion.facts, each, tuple(values)) for each, values in zip(inner, shown, strict=True))
+    if not fails and finds_one_row(recursion.facts, inner):
+        return _looked_up(recursion.facts, block, inner[0], shown[0], context)
     decorrelated = decorrelate_by_domain(recursion.facts, block, named, "a scalar subquery", fails)
     found, values = single(recursion.facts, decorrelated)
     nulls = nulls_of_leaf(recursion.facts, found)
@@ -50,6 +58,15 @@ def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: C
     return [
         (case, _value([values, without][missing])) for case, missing in _with_or_without(block, found, always=False)
     ]
+
+
+def _looked_up(facts: Facts, block: Block, inner: Block, values: list[exp.Expr], context: Context) -> list[Case]:
+    """Join the one row at most that there is for each row, by a unique key; without one the value is NULL."""
+    nulls = list(nulls_of(facts, project(replace(beside(context.around, inner), predicates=()), tuple(values))))
+    matched = replace(block, leaves=(*block.leaves, *inner.leaves)).where(*inner.predicates)
+    without = [case for case, lacks in present(facts, block, (inner,), negated=True) if lacks == truth(True)]
+    found = [(matched, _value(values))] if matched else []
+    return [*found, *((case, _value(nulls)) for case in without)]
 
 
 def _value(columns: list[exp.Expr]) -> exp.Expr:

@@ -10,7 +10,6 @@ from sqlglot.helper import ensure_list
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.constructs.distinct import Distinct
 from pytrickle.plan.query.block import Block
-from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import separate
 from pytrickle.plan.query.derive import distinct
@@ -25,7 +24,7 @@ from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import SETS, resolve
 from pytrickle.plan.query.select_clauses import has_windows, is_distinct_on, is_grouped, own_nodes, unrolls, unseen_sets
 from pytrickle.plan.query.set_operation import distinct_on
-from pytrickle.plan.query.subquery import expanded, filtered, hoist, take_out
+from pytrickle.plan.query.subquery import expanded, filtered, hoist, take_out, take_out_of_calls
 from pytrickle.plan.query.windows import AboveWindows, window
 
 Blocks = tuple[Block, ...]
@@ -112,11 +111,9 @@ class Selection:
         def step(each: exp.Expr) -> exp.Expr:
             if each.unnest() in keys:
                 return take_out(each, found)
-            if isinstance(each, exp.Query):
-                return each.copy()
-            return take_out(each, found) if is_call(each, self.facts.definition.aggregates) else each
+            return each.copy() if isinstance(each, exp.Query) else each
 
-        return node.copy().transform(step)
+        return take_out_of_calls(node.copy().transform(step), found, self.facts.definition.aggregates)
 
     def _grouped(self, blocks: Blocks, items: Items) -> Blocks:
         """Group by each set; what stands above the groups is computed over those of all sets together."""

@@ -14,6 +14,7 @@ from sqlglot import exp
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Leaf
 from pytrickle.plan.query.block import Block
+from pytrickle.plan.query.calls import is_call
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.counts import Counts, what_counts
 from pytrickle.plan.query.facts import Facts
@@ -59,6 +60,27 @@ def expanded(
 def take_out(expression: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
     """Take the subqueries out of an expression whose rows are hoisted; columns of HOISTED stand in for them."""
     return _take_out(expression, found, HOISTED)
+
+
+def take_out_of_calls(expression: exp.Expr, found: list[exp.Expr], aggregates: frozenset[str]) -> exp.Expr:
+    """Take those out of it that stand in calls of aggregates."""
+
+    def step(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Query):
+            return node.copy()
+        return take_out(node, found) if is_call(node, aggregates) else node
+
+    return expression.copy().transform(step)
+
+
+def put_back(expression: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
+    """Put the subqueries back into an expression that they were taken out of."""
+
+    def step(node: exp.Expr) -> exp.Expr:
+        hoisted = isinstance(node, exp.Column) and node.table == HOISTED
+        return found[int(node.name[1:])].copy() if hoisted else node
+
+    return expression.copy().transform(step)
 
 
 def hoist(

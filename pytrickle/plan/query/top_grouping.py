@@ -24,6 +24,7 @@ from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import text_below
 from pytrickle.plan.query.shown_values import ambiguous_keys, show_values
 from pytrickle.plan.query.stored_order import refuse_other_shapes, with_places
+from pytrickle.plan.query.subquery import hoist, put_back, take_out_of_calls
 from pytrickle.plan.sql.dialect import render
 
 GROUP = "g"
@@ -47,10 +48,11 @@ def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomp
     """
     facts, calls = queries.facts, IncrementalCalls(recomputed)
     columns = facts.definition.columns
+    query, found = _without_subqueries(query, facts)
     grouping = Grouping(GroupKeys.of(query, GROUP), calls, facts.definition.aggregates)
     lifted = [grouping.lift(item.unalias()) for item in query.selects]
     having = grouping.lift(query.args["having"].this) if query.args.get("having") else None
-    blocks = queries.blocks(query, context)
+    blocks = hoist(queries, queries.blocks(query, context), found, context)
     rows, names = _rows(facts, grouping, blocks)
     ambiguous = ambiguous_keys(facts, rows, names[: len(grouping.keys)], _settled(facts, grouping, blocks, lifted))
     if ambiguous is None:
@@ -71,8 +73,17 @@ def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomp
     aggregate = Aggregate(rows, names[: len(grouping.keys)], listed, condition, output, grouped, shown)
     shows = frozenset(name for (name, _), flag in zip(columns, flags, strict=True) if flag)
     placed = with_places(rows) if recomputed else None
-    text = text_below(query, [*grouping.keys, *calls.arguments])
+    text = text_below(query, [put_back(each, found) for each in (*grouping.keys, *calls.arguments)])
     return Query(rows, names, aggregate, text=text, representatives=shows, placed=placed)
+
+
+def _without_subqueries(query: exp.Select, facts: Facts) -> tuple[exp.Select, list[exp.Expr]]:
+    """Take the subqueries out of the calls of a SELECT: they are computed for each row, before the groups."""
+    found: list[exp.Expr] = []
+    result = query.copy()
+    for node in [*result.selects, *([result.args["having"]] if result.args.get("having") else [])]:
+        node.replace(take_out_of_calls(node, found, facts.definition.aggregates))
+    return result, found
 
 
 def _settled(facts: Facts, grouping: Incremental, blocks: Blocks, lifted: list[exp.Expr]) -> frozenset[str]:

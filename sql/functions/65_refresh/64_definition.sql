@@ -87,6 +87,23 @@ BEGIN
                         WHERE a.attrelid = i.indrelid AND a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1])
                         HAVING count(*) = i.indnkeyatts) AS u
                 WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL AND i.indisunique
+            ),
+            -- What is checked at the end of a transaction only may be violated in the middle of one, where a cut may lie.
+            'keys', (
+                SELECT coalesce(jsonb_agg(u.names), '[]')
+                FROM pg_index AS i
+                    JOIN pg_class AS x ON x.oid = i.indexrelid
+                    JOIN pg_am AS m ON m.oid = x.relam AND m.amname = 'btree'
+                    CROSS JOIN LATERAL (
+                        SELECT jsonb_agg(a.attname) AS names
+                        FROM generate_series(0, i.indnkeyatts - 1) AS k (place)
+                            JOIN pg_attribute AS a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[k.place]
+                                AND a.attcollation = i.indcollation[k.place]
+                            JOIN pg_opclass AS o ON o.oid = i.indclass[k.place] AND o.opcdefault
+                        HAVING count(*) = i.indnkeyatts) AS u
+                WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL AND i.indisunique AND i.indimmediate
+                    AND NOT i.indisexclusion AND (c.relkind = 'p' OR NOT c.relhassubclass)
+                    AND pgtrickle_private.ended_before(i.xmin, p_oldest)
             )
         )
         FROM pg_class AS c
@@ -96,7 +113,7 @@ END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.source_facts(regclass, xid8) IS
     'Name, columns (name, full type, base type, whether equality is bytewise, whether it may be NULL now or could when '
-    'p_oldest was running), size, indexed leading columns and unique keys of a source.';
+    'p_oldest was running), size, indexed leading columns, unique indexes and unique keys of a source.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.planner_facts(p_pgt_id bigint)
 RETURNS jsonb
