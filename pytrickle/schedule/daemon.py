@@ -10,7 +10,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from pytrickle.database import connect, keep_open, refuse_standby, translate_errors
-from pytrickle.errors import PytrickleError, StatementTimeout
+from pytrickle.errors import PytrickleError, ReadOnly, StatementTimeout
 from pytrickle.schedule.requests import calls
 
 CHANNELS = ("pgtrickle_watermark", "pgtrickle_refresh")
@@ -35,8 +35,9 @@ class Daemon:
     at least. The lock goes with its session, so a leader that dies is followed at once. `on_leader` is told True when
     this daemon begins to lead, False when it begins to stand by. A retryable error, such as a lost connection or a
     server that is a standby, is reported to `on_error` and waited out, and so is a statement beside the refreshes that
-    took longer than the server allows. `on_beat` is called several times per second, with False, and before each tick,
-    with True, until the end of which it is not called again.
+    took longer than the server allows, and a server that takes no changes any more though it did while this one
+    `has_led`. `on_beat` is called several times per second, with False, and before each tick, with True, until the end
+    of which it is not called again.
     """
 
     dsn: str
@@ -46,6 +47,7 @@ class Daemon:
     on_leader: Callable[[bool], None]
     stop: Event = field(default_factory=Event)
     on_beat: Callable[[bool], None] = lambda busy: None
+    has_led: bool = False
 
     def run(self) -> None:
         """Run until stopped; the tick under way is finished first."""
@@ -53,11 +55,18 @@ class Daemon:
             try:
                 self._listen_and_tick()
             except PytrickleError as error:
-                # Beside the refreshes only a few rows are looked up, so that the server is busy for a while.
-                if not error.retryable and not isinstance(error, StatementTimeout):
+                if not self._waits_out(error):
                     raise
                 self.on_error(error)
                 self._rest()
+
+    def _waits_out(self, error: PytrickleError) -> bool:
+        """Whether an error ends by itself.
+
+        Beside the refreshes only a few rows are looked up, so that a server on which they take long is busy for a
+        while. One that took changes before takes none while its disk is full, as some providers have it.
+        """
+        return error.retryable or isinstance(error, StatementTimeout) or (isinstance(error, ReadOnly) and self.has_led)
 
     def _listen_and_tick(self) -> None:
         with connect(self.dsn, role="listener") as connection, connect(self.dsn, role="leader") as seat:
@@ -78,6 +87,7 @@ class Daemon:
                 if leads:
                     self.on_beat(True)
                     self.tick()
+                    self.has_led = True
                 self._wait(connection, self.poll_interval if leads else min(self.poll_interval, TAKEOVER), seen)
                 self._gather(connection, began + min(BREATH, self.poll_interval.total_seconds()))
 

@@ -1,6 +1,7 @@
 """A tick: one pass over all that is due, at one cut of the base tables."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from logging import getLogger
@@ -13,7 +14,7 @@ from pytrickle.catalog.known_tables import KnownTables
 from pytrickle.catalog.refresh_groups import RefreshGroup, ask_refresh_groups, refresh_groups
 from pytrickle.config import EngineName
 from pytrickle.database import impatient, pipelined, refuse_standby, translate_errors, unless_locked
-from pytrickle.errors import PytrickleError
+from pytrickle.errors import PytrickleError, ReadOnly
 from pytrickle.plan.apply_plan import Action
 from pytrickle.readable import Rows, ended
 from pytrickle.refresh.refresher import Refresher
@@ -49,6 +50,16 @@ FROM (
 """
 
 
+@contextmanager
+def _left_when_read_only(connection: psycopg.Connection) -> Iterator[None]:
+    """Close a connection that takes no changes: once the server takes them again, only new sessions may make them."""
+    try:
+        yield
+    except ReadOnly:
+        connection.close()
+        raise
+
+
 @dataclass(slots=True)
 class Ticker:
     """Ticks, and refreshes single stream tables, with all that it keeps from one time to the next.
@@ -72,7 +83,7 @@ class Ticker:
     def tick(self, on_result: OnResult) -> tuple[RefreshResult, ...]:
         """Refresh all that is due, in dependency order; return a result per stream table considered, in that order."""
         refresher = self._refreshing_primary()
-        with impatient(refresher.connection):
+        with impatient(refresher.connection), _left_when_read_only(refresher.connection):
             self._raise_alerts(refresher.connection)
             now = moment(refresher.connection)
             if self.rest and self.rest.lasts(now) and not self._must_trim:

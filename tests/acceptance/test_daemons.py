@@ -141,6 +141,33 @@ def test_a_daemon_outlives_the_sessions_that_the_server_ends(shop: Database, tmp
         assert daemon.end(signal.SIGTERM) == 0
 
 
+def test_a_daemon_outlives_a_server_that_takes_no_changes_for_a_while(shop: Database, tmp_path: Path) -> None:
+    read_only = "ALTER DATABASE {} SET default_transaction_read_only = {}"
+    name = shop.value("SELECT quote_ident(current_database())")
+    end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'pytrickle/%%'"
+    with daemons(shop, tmp_path) as started:
+        daemon = start(shop, tmp_path, started)
+        wait_for(lambda: daemon.leads, "the daemon to lead")
+        for number in (400, 401):
+            # Once the second one is there the first tick is over.
+            shop.execute("INSERT INTO orders VALUES (%s, 1, 5)", number)
+            wait_for(lambda: is_exact(shop), "the daemon to refresh")
+        shop.execute(read_only.format(name, "on"))
+        shop.execute(end)
+        said = lambda: "Trying again until that is over" in daemon.log.read_text()  # noqa: E731
+        wait_for(said, "the daemon to say that it waits")
+        shop.execute(read_only.format(name, "off"))
+        shop.execute("INSERT INTO orders VALUES (402, 1, 5)")
+        wait_for(lambda: is_exact(shop), "the daemon to refresh as soon as it may")
+        assert daemon.end(signal.SIGTERM) == 0
+
+
+def test_a_daemon_whose_role_may_change_nothing_says_so_and_ends(shop: Database, tmp_path: Path) -> None:
+    daemon = Daemon(shop.dsn, tmp_path / "daemon.log", PGOPTIONS="-c default_transaction_read_only=on")
+    assert daemon.process.wait(timeout=60) == 1
+    assert "default_transaction_read_only" in daemon.log.read_text()
+
+
 def test_a_daemon_waits_until_its_statements_may_take_as_long_as_they_do(shop: Database, tmp_path: Path) -> None:
     name = shop.value("SELECT current_database()")
     with daemons(shop, tmp_path) as started:

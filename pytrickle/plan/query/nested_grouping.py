@@ -78,7 +78,8 @@ def _in_any_order(facts: Facts, leaf: Derived, calls: list[exp.Expr]) -> Derived
     found = zip(operation.arguments, facts.types_of(operation.input), strict=True)
     unlike = {name for name, type_name in found if not is_exact(type_name, facts.definition)}
     results = operation.types[len(operation.keys) :]
-    free = (_adds_up(call, result) or not unlike & _read(call) for call, result in zip(calls, results, strict=True))
+    # Groups without keys and calls have a column all the same.
+    free = (_adds_up(call, result) or not unlike & _read(call) for call, result in zip(calls, results, strict=False))
     if unlike & set(operation.keys) or not all(free):
         return leaf
     return replace(leaf, operation=replace(operation, construct=replace(construct, any_order=True)))
