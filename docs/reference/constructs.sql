@@ -178,6 +178,10 @@ SELECT id FROM orders o WHERE amount > (SELECT avg(amount) FROM orders i WHERE i
 SELECT id, (customer, amount) < (SELECT max(customer), max(amount) FROM returns) AS less FROM orders o WHERE (customer, amount) = (SELECT max(customer), max(amount) FROM returns r WHERE r.id = o.id);
 -- ARRAY(subquery)
 SELECT id, ARRAY(SELECT o.id FROM orders o WHERE o.customer = c.id ORDER BY 1) AS orders FROM customers c;
+-- = ANY (ARRAY(subquery)), <> ALL of rows
+SELECT id FROM orders WHERE note = ANY (ARRAY(SELECT name FROM customers)) AND amount <> ALL (SELECT amount FROM returns);
+-- ARRAY(subquery) whose order is not seen
+SELECT sensor FROM readings WHERE tags && ARRAY(SELECT name FROM customers) OR cardinality(ARRAY(SELECT id FROM orders)) > 30;
 -- ARRAY(subquery) without ORDER BY
 SELECT id, ARRAY(SELECT o.id FROM orders o WHERE o.customer = c.id) AS orders FROM customers c;
 -- over the elements of an array

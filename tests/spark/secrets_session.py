@@ -11,6 +11,7 @@ import traceback
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +37,7 @@ def main(directory: Path) -> None:
     with psycopg.connect(dsn, autocommit=True) as shop:
         _refresh(session, shop)
         _plans(session, dsn)
+        _views(session, dsn)
         _stream(session, dsn, directory)
         for shown in shop.execute("SELECT query FROM pg_stat_activity").fetchall():
             _show("statement", shown)
@@ -90,6 +92,17 @@ def _plans(session: SparkSession, dsn: str) -> None:
     _failure(
         lambda: PinnedReader(session, type(target)(f"{target.url}x", target.properties), "none", ()).read("SELECT 1")
     )
+
+
+def _views(session: SparkSession, dsn: str) -> None:
+    """Read a table by a name of its own, which Spark tells of with the options that it was given."""
+    parts = psycopg.conninfo.conninfo_to_dict(dsn)
+    url = "postgresql://{user}:{password}@{host}:{port}/{dbname}".format(**{n: quote(p, "") for n, p in parts.items()})
+    for name, given in (("by_words", dsn), ("by_address", url)):
+        session.read.format("pytrickle").options(url=given, table="orders").load().createOrReplaceTempView(name)
+        session.sql(f"CACHE TABLE cached_{name} AS SELECT * FROM {name}")
+        session.sql(f"EXPLAIN EXTENDED SELECT * FROM {name}").show(truncate=False)
+        _show("described", session.sql(f"DESCRIBE EXTENDED {name}").collect())
 
 
 def _stream(session: SparkSession, dsn: str, directory: Path) -> None:

@@ -150,7 +150,9 @@ def test_options_of_the_data_source_are_checked(spark: SparkSession) -> None:
     schema = spark.createDataFrame(ROWS, COLUMNS).schema
     given = {"dsn": "unused", "table": "things", "sink": "test", "event_time": "at", "watermark_lateness": "5"}
     wrong = {
-        "dsn is missing": {**given, "dsn": ""},
+        "url is missing": {**given, "dsn": ""},
+        "are the same": {**given, "url": "also"},
+        "one of JDBC": {**given, "dsn": "jdbc:postgresql://db/shop"},
         "sink is missing": {**given, "sink": ""},
         "watermark_lateness cannot be": {**given, "watermark_lateness": "soon"},
         "declares no watermark": {name: value for name, value in given.items() if name != "watermark_lateness"},

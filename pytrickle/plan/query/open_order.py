@@ -7,7 +7,9 @@ from sqlglot import exp
 
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.query.select_clauses import own_nodes
 from pytrickle.plan.query.stored_order import calls_in, is_open
+from pytrickle.plan.query.subquery_nodes import is_array
 from pytrickle.plan.sql.dialect import parse_query
 
 # Names, each with whether the order of its elements is left open.
@@ -59,6 +61,7 @@ class _Open:
             (
                 item.alias_or_name,
                 any(map(is_open, calls_in(item, aggregates)))
+                or any(map(_lists_in_any_order, own_nodes(item)))
                 or any((column.table, column.name) in known for column in item.find_all(exp.Column)),
             )
             for item in select.selects
@@ -82,6 +85,11 @@ class _Open:
             if (view.schema, view.name) == (item.db, item.name):
                 return replace(self, ctes={}).names(parse_query(view.text, self.definition.aggregates))
         return []
+
+
+def _lists_in_any_order(node: exp.Expr) -> bool:
+    """Whether a node is ARRAY(subquery) without ORDER BY."""
+    return is_array(node) and not node.expressions[0].args.get("order")
 
 
 def _renamed(columns: Columns, aliases: list[str]) -> Columns:

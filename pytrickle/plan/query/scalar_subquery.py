@@ -11,7 +11,7 @@ from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.block import Block, own_column, project, type_of
 from pytrickle.plan.query.calls import bare_call, function_name, is_own
 from pytrickle.plan.query.context import Context
-from pytrickle.plan.query.decorrelate import Match, decorrelate_by_domain
+from pytrickle.plan.query.decorrelate import Match, decorrelate_by_domain, free_columns
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.grouping import Grouping, WrittenCalls
@@ -49,10 +49,11 @@ def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: C
         for each, values in zip(inner, shown, strict=True)
     )
     fails = any(fails_inside(recursion.facts, each, tuple(values)) for each, values in zip(inner, shown, strict=True))
-    if not fails and finds_one_row(recursion.facts, inner):
+    sure = not fails and finds_one_row(recursion.facts, inner)
+    if sure and free_columns(inner):
         return _looked_up(recursion.facts, block, inner[0], shown[0], context)
     decorrelated = decorrelate_by_domain(recursion.facts, block, named, "a scalar subquery", fails)
-    found, values = single(recursion.facts, decorrelated)
+    found, values = single(recursion.facts, decorrelated, sure)
     nulls = nulls_of_leaf(recursion.facts, found)
     without = [nulls[f"v{i}"] for i in range(len(values))]
     return [

@@ -130,10 +130,10 @@ def _shown_of_the_left(
     return tuple((key, types[key]) for key in keys_with_least(facts, rows, keys))
 
 
-def single(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> tuple[Block, list[exp.Expr]]:
+def single(facts: Facts, decorrelated: tuple[Decorrelated, ...], sure: bool) -> tuple[Block, list[exp.Expr]]:
     """Build the one row of a scalar subquery for every key; more than one is an error where its columns are used.
 
-    Return the block to join, and the columns, which are those of VALUE.
+    Return the block to join, and the columns, which are those of VALUE. It may be `sure` that there are no more.
     """
     keys = tuple(f"k{i}" for i in range(len(decorrelated[0].pairs)))
     shown = tuple(decorrelated[0].block.names[VALUE])
@@ -146,7 +146,8 @@ def single(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> tuple[Block,
     )
     refuse_correlation(rows, "a scalar subquery")
     leaf = derive(facts, rows, (*keys, *shown), keys, Single())
-    return Block((leaf,), decorrelated[0].ties(leaf.alias), {}), [_checked(leaf.alias, name) for name in shown]
+    column = own_column if sure else _checked
+    return Block((leaf,), decorrelated[0].ties(leaf.alias), {}), [column(leaf.alias, name) for name in shown]
 
 
 def _checked(alias: str, column: str) -> exp.Expr:

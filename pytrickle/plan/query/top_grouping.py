@@ -20,6 +20,7 @@ from pytrickle.plan.query.one_scale import one_scale
 from pytrickle.plan.query.queries import Queries
 from pytrickle.plan.query.representative_calls import representatives_at_top
 from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns
+from pytrickle.plan.query.row_comparison import width
 from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import text_below
 from pytrickle.plan.query.shown_values import ambiguous_keys, show_values
@@ -73,7 +74,7 @@ def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomp
     aggregate = Aggregate(rows, names[: len(grouping.keys)], listed, condition, output, grouped, shown)
     shows = frozenset(name for (name, _), flag in zip(columns, flags, strict=True) if flag)
     placed = with_places(rows) if recomputed else None
-    text = text_below(query, [put_back(each, found) for each in (*grouping.keys, *calls.arguments)])
+    text = _text_below(query, (*grouping.keys, *calls.arguments), found)
     return Query(rows, names, aggregate, text=text, representatives=shows, placed=placed)
 
 
@@ -84,6 +85,13 @@ def _without_subqueries(query: exp.Select, facts: Facts) -> tuple[exp.Select, li
     for node in [*result.selects, *([result.args["having"]] if result.args.get("having") else [])]:
         node.replace(take_out_of_calls(node, found, facts.definition.aggregates))
     return result, found
+
+
+def _text_below(query: exp.Select, items: Expressions, found: list[exp.Expr]) -> str | None:
+    """Write the rows below the groups as the user did; None where the columns of a subquery are compared one by one."""
+    if any(width(each) > 1 for each in found):
+        return None
+    return text_below(query, [put_back(each, found) for each in items])
 
 
 def _settled(facts: Facts, grouping: Incremental, blocks: Blocks, lifted: list[exp.Expr]) -> frozenset[str]:

@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, Writ
 from pyspark.sql.types import StructType
 
 from pytrickle.errors import InvalidArgument, PytrickleError
+from pytrickle.streaming.dsn import dsn_among
 from pytrickle.streaming.sink.commit import commit_batch, drop_staged
 from pytrickle.streaming.sink.query import check_columns, delay_of
 from pytrickle.streaming.sink.stage import Part, Target, stage
@@ -20,7 +21,7 @@ from pytrickle.watermarks import Generator, Tracker
 from pytrickle.watermarks import event_time as newest
 from pytrickle.watermarks.generators.generator import IDLE_TIMEOUT
 
-_REQUIRED = ("dsn", "table", "sink", "event_time")
+_REQUIRED = ("table", "sink", "event_time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,12 @@ class Staged(WriterCommitMessage):
 class PostgresSinkSource(DataSource):
     """The format `pytrickle` of `writeStream`: loads each batch and advances the watermark in one transaction.
 
-    Register it by `spark.dataSource.register`. Options: `dsn`, `table`, `sink` (the name that its batches are counted
-    under, which belongs to one checkpoint), `event_time` (a column), and `watermark_lateness` in seconds, in place of
-    the delay of the query's own `withWatermark`. The watermark is the newest event time minus that, and never lower
-    than the table has it. A query that keeps state needs `watermark_lateness`: rows come out of a join later than the
-    delay says, by as much as its interval, and a data source does not see what query it writes. Needs PySpark 4.1.
+    Register it by `spark.dataSource.register`. Options: `url` (or `dsn`), `table`, `sink` (the name that its batches
+    are counted under, which belongs to one checkpoint), `event_time` (a column), and `watermark_lateness` in seconds,
+    in place of the delay of the query's own `withWatermark`. The watermark is the newest event time minus that, and
+    never lower than the table has it. A query that keeps state needs `watermark_lateness`: rows come out of a join
+    later than the delay says, by as much as its interval, and a data source does not see what query it writes. Needs
+    PySpark 4.1.
 
     With `partition`, a column that the table need not have, the watermark is the least over the partitions. One of
     which nothing came for `idle_timeout` seconds (60), while others came, is not waited for.
@@ -54,7 +56,7 @@ class PostgresSinkSource(DataSource):
             raise InvalidArgument("The sink appends; it cannot replace what it wrote.", "Use outputMode('append').")
         options = _checked(self.options)
         event_time, partition = options["event_time"], options.get("partition")
-        target = Target(options["dsn"], options["table"], options["sink"], columns(schema), partition)
+        target = Target(dsn_among(options) or "", options["table"], options["sink"], columns(schema), partition)
         check_columns(target.columns, event_time=event_time, partition=partition)
         return PostgresStreamWriter(target, event_time, _generator(options, schema))
 
@@ -84,8 +86,9 @@ class PostgresStreamWriter(DataSourceStreamArrowWriter):
 
 def _checked(options: Mapping[str, str]) -> dict[str, str]:
     given = {name.lower(): value for name, value in options.items()}
-    if missing := [name for name in _REQUIRED if not given.get(name)]:
-        raise InvalidArgument(f"The option {missing[0]} is missing.", f"Give {', '.join(_REQUIRED)}.")
+    missing = [*([] if dsn_among(given) else ["url"]), *(name for name in _REQUIRED if not given.get(name))]
+    if missing:
+        raise InvalidArgument(f"The option {missing[0]} is missing.", f"Give url, {', '.join(_REQUIRED)}.")
     return given
 
 

@@ -9,9 +9,11 @@ from datetime import UTC, datetime
 
 from pytrickle.config import Settings
 from pytrickle.errors import InvalidArgument
+from pytrickle.streaming.dsn import NAMES, dsn_among
 
 _KNOWN = {
-    *("dsn", "table", "columns", "partitions", "snapshot", "version", "asof", "group", "feed", "readchangefeed"),
+    *NAMES,
+    *("table", "columns", "partitions", "snapshot", "version", "asof", "group", "feed", "readchangefeed"),
     *("startingversion", "endingversion", "startingtimestamp", "endingtimestamp"),
     *("startingboundinclusive", "endingboundinclusive", "deduplicationmode", "computeupdates", "maxversionspertrigger"),
     "pushfilters",
@@ -63,7 +65,7 @@ class Options:
         """Read the options of a data source, whose names Spark lowers; raise InvalidArgument for what cannot be."""
         given = _given(options)
         return cls(
-            dsn=Settings.from_environment(given.text("dsn")).dsn,
+            dsn=Settings.from_environment(dsn_among(given.options)).dsn,
             table=given.required("table"),
             columns=given.names("columns"),
             partitions=given.positive("partitions", _MOST_PARTITIONS),

@@ -88,7 +88,7 @@ BEGIN
                         HAVING count(*) = i.indnkeyatts) AS u
                 WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL AND i.indisunique
             ),
-            -- What is checked at the end of a transaction only may be violated in the middle of one, where a cut may lie.
+            -- One that is checked at the end of a transaction may be violated in the middle of it, where a cut may lie.
             'keys', (
                 SELECT coalesce(jsonb_agg(u.names), '[]')
                 FROM pg_index AS i

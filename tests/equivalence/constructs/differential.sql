@@ -727,3 +727,19 @@ SELECT m::mood AS m, count(*) AS n FROM chosen_ones GROUP BY 1;
 
 -- distinct_values_of_a_domain_over_a_range
 SELECT DISTINCT s FROM chosen_ones;
+
+-- any_of_listed_rows
+SELECT id FROM a WHERE k = ANY (ARRAY(SELECT b.k FROM b)) OR t <> ALL (ARRAY(SELECT a2.t FROM a AS a2 WHERE a2.k = 1));
+
+-- unequal_to_all
+SELECT id, k <> ALL (SELECT b.k FROM b) AS apart FROM a;
+
+-- array_in_any_order
+SELECT id, cardinality(ARRAY(SELECT b.id FROM b WHERE b.k = a.k)) AS n FROM a
+WHERE ARRAY[1, 2] && ARRAY(SELECT keyless.k FROM keyless);
+
+-- looked_up
+SELECT id, (SELECT c.v FROM a AS c WHERE c.id = a.k) * 2 AS v FROM a;
+
+-- sum_of_what_is_looked_up
+SELECT k, sum(v * (SELECT c.id FROM a AS c WHERE c.id = a.s)) AS s FROM a GROUP BY k;

@@ -5,10 +5,10 @@ WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 3) SE
 SELECT id, generate_series(1, k) AS n FROM a ORDER BY id LIMIT 3;
 
 -- array_without_order: ARRAY over a subquery without ORDER BY
-SELECT id, cardinality(ARRAY(SELECT b.id FROM b WHERE b.k = a.k)) AS n FROM a;
+SELECT id, ARRAY(SELECT b.id FROM b WHERE b.k = a.k) AS ids FROM a;
 
 -- unsettled: depends on the order of rows
-SELECT id, cardinality(ARRAY(SELECT DISTINCT u.x FROM unnest(ARRAY[k, 1, 2]) AS u (x))) AS n FROM a;
+SELECT id, ARRAY(SELECT DISTINCT u.x FROM unnest(ARRAY[k, 1, 2]) AS u (x)) AS xs FROM a;
 
 -- six_left_joins: over 256 products
 SELECT o.id, c1.v FROM a o LEFT JOIN a c1 ON c1.id = o.id + 1 LEFT JOIN a c2 ON c2.id = o.k
