@@ -28,6 +28,9 @@ class PytrickleError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint or self.default_hint
+        if self.hint:
+            # Tracebacks show it, and so do notebooks, and Spark where it is raised in a data source.
+            self.add_note(self.hint)
         self.retryable = self.default_retryable if retryable is None else retryable
         self.sqlstate = sqlstate
         self.attempted = attempted

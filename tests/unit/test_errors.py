@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import traceback
 
 import pytest
 
@@ -57,6 +58,11 @@ def test_every_error_says_what_to_do() -> None:
     abstract |= {errors.WatermarkError}
     given_when_raised = {errors.CatalogVersionMismatch}
     assert {kind for kind in _every_error() if not kind("it failed").hint} == abstract | given_when_raised
+
+
+def test_a_traceback_shows_the_hint() -> None:
+    shown = traceback.format_exception(errors.NotInstalled("no catalog", "ask the owner"))
+    assert "".join(shown).endswith("NotInstalled: no catalog\nask the owner\n")
 
 
 def test_given_hint_replaces_the_default() -> None:

@@ -22,10 +22,9 @@ Case = tuple[Block, exp.Expr]
 
 def present(facts: Facts, block: Block, inner: tuple[Block, ...], negated: bool = False) -> list[Case]:
     """List the cases of whether inner blocks have a row for a row of the block."""
-    inner = tuple(each for each in inner if not each.is_empty)
-    if not inner:
+    match = _match(facts, block, inner)
+    if match is None:
         return [(block, truth(negated))]
-    match = indicator(facts, block, inner)
     matched = match.within(block)
     found = [(matched, truth(not negated))] if matched else []
     return found + [(each, truth(negated)) for each in match.outside(block)]
@@ -98,9 +97,8 @@ def _three_valued(
 
     A row may be in several cases; with their signs these add up to one for the value that IN has, else to zero.
     """
-    equal = tuple(each for each in equal if not each.is_empty)
-    match = indicator(facts, block, equal) if equal else None
-    doubtful = [(each, indicator(facts, each.rows, each.inner)) for each in doubts if each.inner]
+    match = _match(facts, block, equal)
+    doubtful = [(each, other) for each in doubts if (other := _match(facts, each.rows, each.inner))]
     cases: list[Case] = [(block, truth(False))]
     for part in _parts(block, match and match.excluding, [(doubt, each.excluding) for doubt, each in doubtful]):
         cases += [(each.minus(), truth(False)) for each in part]
@@ -109,6 +107,12 @@ def _three_valued(
         cases += [(each, truth(True)) for each in found]
         cases += [(each, truth(True if counts is Counts.FALSITY else None)) for each in unknown]
     return cases
+
+
+def _match(facts: Facts, block: Block, inner: tuple[Block, ...]) -> Match | None:
+    """Tell whether inner blocks have a row for a row of the block, unless they never have one."""
+    filled = tuple(each for each in inner if not each.is_empty)
+    return indicator(facts, block, filled) if filled else None
 
 
 def _parts(block: Block, match: Match | None, doubtful: list[tuple[_Doubt, Match]]) -> tuple[list[Block], list[Block]]:
