@@ -40,6 +40,7 @@ def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: C
     The value of a subquery of several columns is a tuple.
     """
     query, context = recursion.unwrapped(query, context)
+    query = _without_idle_limit(recursion, query, context)
     if isinstance(query, exp.Select) and is_plain_aggregate(query, recursion.facts.definition):
         return [(case, _value(values)) for case, values in aggregate_cases(recursion, block, query, context)]
     inner = recursion.derived(query, context)
@@ -59,6 +60,20 @@ def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: C
     return [
         (case, _value([values, without][missing])) for case, missing in _with_or_without(block, found, always=False)
     ]
+
+
+def _without_idle_limit(recursion: Recursion, query: exp.Expr, context: Context) -> exp.Expr:
+    """Leave out LIMIT, and what sorts for it, where a unique key leads to one row at most."""
+    limit = query.args.get("limit")
+    bound = limit.expression if limit else None
+    if not isinstance(query, exp.Select) or query.args.get("offset"):
+        return query
+    if not (isinstance(bound, exp.Literal) and bound.is_int and bound.name != "0"):
+        return query
+    bare = query.copy()
+    bare.set("limit", None)
+    bare.set("order", None)
+    return bare if finds_one_row(recursion.facts, recursion.derived(bare, context)) else query
 
 
 def _looked_up(facts: Facts, block: Block, inner: Block, values: list[exp.Expr], context: Context) -> list[Case]:
