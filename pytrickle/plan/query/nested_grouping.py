@@ -8,9 +8,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.algebra.relation import Derived
-from pytrickle.plan.query.block import Block, project, sum_of
+from pytrickle.plan.query.block import Block, own_column, project, sum_of
 from pytrickle.plan.query.calls import bare_call, function_name, refuse_rounding_calls
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import Decorrelated, decorrelate_by_domain
@@ -62,13 +63,31 @@ def group(
     keys = tuple(f"k{i}" for i in range(len(own) + len(decorrelated[0].pairs)))
     arguments = (*keys, *lift.calls.arguments.names)
     rows: Rows = tuple((each.block, _columns(lift, own, each, outer)) for each in decorrelated)
-    taken = [lift.calls.arguments.take(call) for call in lift.calls.nodes]
+    taken = [_over_rows(lift, own, call) for call in lift.calls.nodes]
     settled = [settle_call(call, arguments) for call in taken]
     construct = Group(tuple(map(text, settled)), settled != taken)
     leaf = _in_any_order(facts, derive(facts, rows, arguments, keys, construct), taken)
     leaf = mark_representatives(facts, leaf, rows, {f"c{i}": call for i, call in enumerate(taken)})
     refuse_rounding_calls(lift.calls.nodes, facts.types_of(leaf.operation)[len(keys) :][: len(settled)])
     return Block((leaf,), decorrelated[0].ties(leaf.alias, len(own)), {}), columns_of(leaf)
+
+
+def _over_rows(lift: Anew, own: Keys, call: exp.Expr) -> exp.Expr:
+    """Write a call over the rows of the groups; what an ordered-set aggregate takes once for a group is a key of it.
+
+    So is p in `percentile_cont(p) WITHIN GROUP (ORDER BY x)`.
+    """
+    marked = call.copy()
+    for node in list(marked.find_all(exp.WithinGroup)):
+        for direct in node.this.expressions:
+            direct.replace(direct.copy().transform(lambda each: _marker(own, each) or each))
+    taken = lift.calls.arguments.take(marked)
+    return taken.transform(lambda node: own_column(ROW, node.name) if isinstance(node, exp.Placeholder) else node)
+
+
+def _marker(own: Keys, node: exp.Expr) -> exp.Expr | None:
+    bare = node.unnest()
+    return exp.Placeholder(this=f"k{own.index(bare)}") if bare in own else None
 
 
 def _in_any_order(facts: Facts, leaf: Derived, calls: list[exp.Expr]) -> Derived:

@@ -743,3 +743,8 @@ SELECT id, (SELECT c.v FROM a AS c WHERE c.id = a.k) * 2 AS v FROM a;
 
 -- sum_of_what_is_looked_up
 SELECT k, sum(v * (SELECT c.id FROM a AS c WHERE c.id = a.s)) AS s FROM a GROUP BY k;
+
+-- direct_arguments_that_are_keys
+SELECT k, s % 2 AS half, rank(k) WITHIN GROUP (ORDER BY id) AS r, percentile_disc(0.5) WITHIN GROUP (ORDER BY id) AS p,
+    rank((s % 2) + 1) WITHIN GROUP (ORDER BY s) AS h
+FROM a GROUP BY k, s % 2;
