@@ -96,8 +96,9 @@ def test_what_came_too_late_is_recorded_where_the_query_is_evaluated_as_written(
     events.db.execute("CREATE TABLE weights (page int, weight int)")
     events.db.execute("INSERT INTO weights VALUES (1, 1)")
     weight = "(SELECT max(w.weight) FROM weights w WHERE w.page = c.page AND 1 / w.weight > 0)"
-    query = f"SELECT {BIN.format('c.at')} + interval '5 minutes' AS window_end, c.page, sum(c.took * {weight}) AS rate"
-    create(events, "gate", rates=f"{query} FROM clicks c GROUP BY 1, c.page")
+    rates = f"string_agg((c.took * {weight})::text, ' ' ORDER BY c.id) AS rates"
+    query = f"SELECT {BIN.format('c.at')} + interval '5 minutes' AS window_end, c.page, {rates} FROM clicks c"
+    create(events, "gate", rates=f"{query} GROUP BY 1, c.page")
     events.db.execute("INSERT INTO clicks VALUES (1, %s, 1, 1)", moment(10))
     advance(events, 300)
     events.tick()

@@ -54,6 +54,7 @@ def test_spark_that_runs_out_of_memory_says_so_and_the_next_refresh_goes_another
     ]
 
 
+@pytest.mark.repeats
 def test_a_whole_refresh_that_runs_out_of_memory_keeps_no_table_the_next_time(db: Database) -> None:
     assert printed_by(MEMORY_SESSION, db.dsn, "0") == [
         "SparkOutOfMemory: Spark could not compute the refresh: it ran out of memory.",
