@@ -55,7 +55,7 @@ WRONG: dict[str, Callable[[Any], object]] = {
 
 def test_an_argument_of_a_wrong_type_is_named_in_plain_words(filled: Shop) -> None:
     for sentence, call in WRONG.items():
-        with pytest.raises(InvalidArgument, match=f"^{re.escape(sentence)}\\.$") as refused:
+        with pytest.raises(InvalidArgument, match=f"^{re.escape(sentence)}\\.\n") as refused:
             call(filled.pt)
         assert (refused.value.hint or "").startswith(("Give ", "Put "))
     assert [table.stream_table for table in filled.pt.stream_tables()] == ["public.report"]
