@@ -124,7 +124,7 @@ def _leads(seat: psycopg.Connection) -> bool:
     """Say whether this daemon leads, or now begins to: it does while this connection's transaction is open."""
     with translate_errors():
         if seat.info.transaction_status == TransactionStatus.INTRANS:
-            # A prepared statement would keep a snapshot until the end of the transaction, and so what VACUUM removes.
+            # A prepared statement could keep a snapshot until the transaction ends, which VACUUM would wait for.
             seat.execute(THERE, prepare=False)
             return True
         seat.execute("BEGIN")

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 import pytrickle
+from pytrickle.errors import ReadOnly
 from pytrickle.schedule import tick
 from tests.acceptance.conftest import JOIN, ORDERS, TABLES, Shop, misalign
+from tests.equivalence.local_engine import local_client
 
 
 def test_skip_is_written_to_the_history_once_per_reason(pipeline: Shop) -> None:
@@ -33,6 +35,17 @@ def test_skip_is_written_to_the_history_once_per_reason(pipeline: Shop) -> None:
     reason = "pipeline: public.order_lines is 6 min behind public.orders, tolerance 0 s"
     assert skips()[0] == skips()[1] == reason
     assert len(skips()) == 3
+
+
+def test_a_client_whose_session_took_no_changes_ticks_once_the_server_takes_them_again(local_shop: Shop) -> None:
+    name = local_shop.db.value("SELECT current_database()")
+    local_shop.pt.create_stream_table("report", "SELECT id FROM orders")
+    local_shop.db.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with local_client(local_shop.db.dsn) as (client, _):
+        with pytest.raises(ReadOnly):
+            client.tick()
+        local_shop.db.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = off")
+        assert [result.action for result in client.tick()] == ["FULL"]
 
 
 def test_skip_is_written_again_after_the_gate_was_open_though_nothing_was_to_do_meanwhile(pipeline: Shop) -> None:

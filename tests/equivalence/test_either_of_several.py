@@ -5,8 +5,7 @@ from random import Random
 import pytest
 
 from tests.conftest import Database
-from tests.equivalence.local_engine import local_client
-from tests.equivalence.oracle import differences
+from tests.equivalence.played import batches, follow
 from tests.repeats import first
 
 TABLES = """
@@ -60,17 +59,4 @@ def a_change(random: Random) -> str:
 @pytest.mark.parametrize("seed", first(1, range(3)))
 def test_rows_are_those_for_which_it_is_true(db: Database, seed: int) -> None:
     db.execute(TABLES)
-    random, changed = Random(seed), set[str]()
-    with local_client(db.dsn) as (client, _), db.connect() as connection:
-        for name, query in QUERIES.items():
-            client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
-            client.refresh(name)
-        for _ in range(20):
-            for _ in range(random.randrange(1, 3)):
-                db.execute(a_change(random))
-            for name, query in QUERIES.items():
-                result = client.refresh(name)
-                assert result.action in ("DIFFERENTIAL", "NO_DATA"), result
-                assert not differences(connection, name, query, True), name
-                changed |= {name} if result.rows_inserted + result.rows_deleted else set()
-    assert changed == QUERIES.keys()
+    follow(db, QUERIES, batches(seed, a_change, 20, range(1, 3)))

@@ -26,11 +26,6 @@ class Counts(Enum):
         return self in {Counts.TRUTH, Counts.TRUE_ROWS}
 
     @property
-    def is_falsity(self) -> bool:
-        """Whether NULL counts as true."""
-        return self in {Counts.FALSITY, Counts.FALSE_ROWS}
-
-    @property
     def opposite(self) -> "Counts":
         """What counts of the same subquery without the NOT around it."""
         return OPPOSITES[self]

@@ -102,7 +102,7 @@ BEGIN
                             JOIN pg_opclass AS o ON o.oid = i.indclass[k.place] AND o.opcdefault
                         HAVING count(*) = i.indnkeyatts) AS u
                 WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL AND i.indisunique AND i.indimmediate
-                    AND NOT i.indisexclusion AND (c.relkind = 'p' OR NOT c.relhassubclass)
+                    AND (c.relkind = 'p' OR NOT c.relhassubclass)
                     AND pgtrickle_private.ended_before(i.xmin, p_oldest)
             )
         )
