@@ -75,8 +75,8 @@ BEGIN
     EXECUTE format('DROP TABLE IF EXISTS %s', buffer);
     -- The weight comes last, or six bytes of padding would follow it.
     EXECUTE format(
-        'CREATE TABLE %s (pgt_xid xid8 NOT NULL, pgt_pos bigint NOT NULL, pgt_lsn pg_lsn, '
-        'pgt_at timestamptz DEFAULT clock_timestamp(), pgt_weight smallint NOT NULL)', buffer);
+        'CREATE TABLE %s (pgt_xid xid8, pgt_pos bigint, pgt_lsn pg_lsn, '
+        'pgt_at timestamptz DEFAULT clock_timestamp(), pgt_weight smallint)', buffer);
     -- As an event trigger may do to every new table: no loader could write a change then.
     IF EXISTS (SELECT FROM pg_class AS c WHERE c.oid = buffer::regclass AND c.relrowsecurity) THEN
         EXECUTE format('ALTER TABLE %s DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY', buffer);
