@@ -126,6 +126,15 @@ def test_the_doctor_needs_no_right_to_write(db: Database) -> None:
     assert [check for check in findings(read_only).values() if not check.ok] == []
 
 
+def test_a_database_that_takes_no_changes_is_a_problem(db: Database) -> None:
+    database = db.value("SELECT quote_ident(current_database())")
+    db.execute(f"ALTER DATABASE {database} SET default_transaction_read_only = on")
+    check = findings(db.dsn)["server version"]
+    assert not check.ok
+    assert check.detail.endswith("takes no changes: default_transaction_read_only is on (set by: database)")
+    assert check.remedy and "Turn it off" in check.remedy
+
+
 @pytest.fixture
 def as_stranger(db: Database, empty_db: Database) -> Iterator[tuple[str, str]]:
     """The DSNs of an installed and an empty database for a role that was granted nothing."""

@@ -16,6 +16,15 @@ OLDEST_SERVER = 15
 # A refresh holds its snapshot, its writer, the catalog's pool and a listener, and Spark reads in parallel besides.
 CONNECTIONS_NEEDED = 10
 
+# A connection string that says so concerns the doctor alone, which only reads.
+READ_ONLY = """
+SELECT source FROM pg_settings
+WHERE name = 'default_transaction_read_only' AND setting = 'on' AND source <> 'client'
+"""
+READ_ONLY_REMEDY = (
+    "Turn it off for the server, the database or the role. Where the provider turned it on, the disk may be full."
+)
+
 DROPPED = """
 SELECT pgtrickle_private.readable_text(name), pgtrickle_private.readable_text(group_name)
 FROM pgtrickle_private.dropped_sources() ORDER BY name, group_name
@@ -25,7 +34,7 @@ Connection = psycopg.Connection[Any]
 
 
 def check_version(connection: Connection) -> Check:
-    """Check that the server is recent enough, and a primary: a standby takes no writes."""
+    """Check that the server is recent enough, and takes changes: a standby does not, nor one that was told not to."""
     version = connection.info.parameter_status("server_version") or "unknown"
     if connection.info.server_version < OLDEST_SERVER * 10_000:
         remedy = f"Use PostgreSQL {OLDEST_SERVER} or later."
@@ -33,6 +42,9 @@ def check_version(connection: Connection) -> Check:
     if _value(connection, "SELECT pg_is_in_recovery()"):
         remedy = "Connect to the primary, for example with target_session_attrs=read-write."
         return problem("server version", f"PostgreSQL {version} is a standby, which takes no writes", remedy)
+    if source := _value(connection, READ_ONLY):
+        found = f"PostgreSQL {version} takes no changes: default_transaction_read_only is on (set by: {source})"
+        return problem("server version", found, READ_ONLY_REMEDY)
     return ok("server version", f"PostgreSQL {version}")
 
 
