@@ -100,9 +100,9 @@ def given_up(
 
 
 def _other(made: PastRefresh, gave_up: float | None, timed: float | None) -> PastRefresh | None:
-    """Return what a refresh tells of the other way: a delta may also have been timed long after it was given up."""
+    """Return what a refresh tells of the other way: that may also have been timed long after it was given up."""
     if timed is not None:
-        return PastRefresh(False, made.delta_rows, timed / 1000)
+        return PastRefresh(not made.whole, made.delta_rows, timed / 1000)
     return None if gave_up is None else PastRefresh.given_up(not made.whole, made.delta_rows, gave_up / 1000)
 
 

@@ -9,7 +9,7 @@ from statistics import median_low
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
 from pytrickle.plan.apply_plan import Action
-from pytrickle.plan.cost import FIXED, Experience, is_little, measured, pace_of
+from pytrickle.plan.cost import FIXED, Experience, measured, pace_of, storing
 from pytrickle.plan.quote import Quote
 from pytrickle.readable import counted
 
@@ -39,13 +39,8 @@ MARGIN = 1.3
 # by default: many queries read a small part of their sources, which only a measurement tells.
 TRIAL = 4
 
-# Measured defaults of a whole refresh, in seconds: per row of the sources, and per row that is kept, shown or hidden,
-# and compared; a group costs more, because its state is written as well.
+# Measured default of a whole refresh, in seconds per row of the sources.
 PER_SOURCE_ROW = 0.4e-6
-PER_STORED_ROW = 15e-6
-PER_STORED_GROUP = 45e-6
-# Of little data only what differs is written, and the rest compared.
-PER_COMPARED_ROW = 3e-6
 # Seconds of a first load that the start may have taken, of Spark or of this process; what it took beyond them, a whole
 # refresh takes too.
 STARTING = 20.0
@@ -140,7 +135,8 @@ class Costs:
 class Choice:
     """DIFFERENTIAL or FULL, the sentence that says why, and how many rows the stream table has.
 
-    `costs` are what it goes by; it may read for `most_seconds`, if that is limited.
+    `costs` are what it goes by; it may read for `most_seconds`, if that is limited, and the other way may be timed
+    after it for `other_seconds`.
     """
 
     action: Action
@@ -148,6 +144,7 @@ class Choice:
     stored_rows: int = 0
     costs: Costs | None = None
     most_seconds: float | None = None
+    other_seconds: float | None = None
 
 
 def choose_action(
@@ -238,15 +235,8 @@ def _least_whole(evidence: Evidence, quote: Quote) -> float | None:
     if evidence.reading is None or any(past.whole for past in evidence.refreshes):
         return None
     read, quoted, pace = evidence.reading / FROM_DISK, quote.of_whole(), pace_of(evidence)
-    read = read if quoted is None else min(read, pace * quoted)
-    return read + pace * (FIXED + _storing(evidence, grouped=False))
-
-
-def _storing(evidence: Evidence, grouped: bool) -> float:
-    """Estimate the seconds in which rows are compared with those that are kept, and what differs is written."""
-    if is_little(evidence.source_rows, evidence.largest_rows):
-        return PER_COMPARED_ROW * evidence.largest_rows
-    return (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.largest_rows
+    least = read if quoted is None else min(read, pace * quoted)
+    return least + pace * (FIXED + storing(evidence, grouped=False))
 
 
 def lacks_whole(evidence: Evidence) -> bool:
@@ -264,8 +254,8 @@ def _whole_by_default(evidence: Evidence, grouped: bool, quote: Quote) -> float:
     be TRIAL times too high if differential refreshes were slower than by default.
     """
     read, load, pace = quote.of_whole(), evidence.first_load, pace_of(evidence)
-    storing = _storing(evidence, grouped)
-    rows = storing + (PER_SOURCE_ROW * evidence.source_rows if read is None else read)
+    kept = storing(evidence, grouped)
+    rows = kept + (PER_SOURCE_ROW * evidence.source_rows if read is None else read)
     by_rows = read is None and (load is None or evidence.loaded_by_spark)
     experience = Experience.of(evidence)
     estimated = pace * (FIXED + rows / (TRIAL if by_rows and experience.slow else 1))
@@ -274,7 +264,7 @@ def _whole_by_default(evidence: Evidence, grouped: bool, quote: Quote) -> float:
     if evidence.loaded_by_spark:
         return max(min(estimated, load), load - STARTING)
     if evidence.reading is not None:
-        return min(load, evidence.reading + pace * (FIXED + storing))
+        return min(load, evidence.reading + pace * (FIXED + kept))
     warming = WARMING * pace
     if read is not None and experience.slowness:
         return max(min(estimated, load), load - warming)

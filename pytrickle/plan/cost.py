@@ -1,4 +1,4 @@
-"""How long differential refreshes take: measured defaults, and what refreshes of as many changes took before."""
+"""How long refreshes take: measured defaults, and what differential ones of as many changes took before."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +12,12 @@ from pytrickle.catalog.definition import Evidence, PastRefresh, size_class
 FIXED = 0.01
 PER_CHANGE = 4e-6
 PER_TOUCHED_ROW = 10e-6
+# Of a whole refresh, per row that is kept, shown or hidden, and compared; a group costs more, because its state is
+# written as well.
+PER_STORED_ROW = 15e-6
+PER_STORED_GROUP = 45e-6
+# Of little data only what differs is written, and the rest compared.
+PER_COMPARED_ROW = 3e-6
 
 # What was measured tells of changes up to so many size classes further, of which each takes at least so many seconds.
 REACH = 3
@@ -44,6 +50,13 @@ def pace_of(evidence: Evidence) -> float:
 def is_little(rows_read: int, kept_rows: int | None) -> bool:
     """Whether a whole refresh that reads and keeps so many rows writes only what it changes; None if nobody knows."""
     return rows_read <= MOST_ROWS_READ or (kept_rows is not None and kept_rows <= MOST_ROWS_KEPT)
+
+
+def storing(evidence: Evidence, grouped: bool) -> float:
+    """Estimate the seconds in which rows are compared with those that are kept, and what differs is written."""
+    if is_little(evidence.source_rows, evidence.largest_rows):
+        return PER_COMPARED_ROW * evidence.largest_rows
+    return (PER_STORED_GROUP if grouped else PER_STORED_ROW) * evidence.largest_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class Way:
     """Whole or delta, and why; the rows of the stream table where AUTO has chosen, of all that is kept once `sized`.
 
     Of a whole refresh that reads many rows `stored_rows` may be how many PostgreSQL's planner expects it to return. It
-    may read for `most_seconds`, if that is limited.
+    may read for `most_seconds`, if that is limited. For `other_seconds` the other way is timed after it.
     """
 
     action: Action
@@ -90,6 +90,12 @@ class Way:
     stored_rows: int | None = None
     kept_rows: int | None = None
     most_seconds: float | None = None
+    other_seconds: float | None = None
+
+    @property
+    def tries(self) -> bool:
+        """Whether it finds out what one of both ways takes."""
+        return self.most_seconds is not None or self.other_seconds is not None
 
     def sized(self, evidence: Evidence) -> "Way":
         """Say how many rows there are."""
@@ -157,7 +163,8 @@ def choose_way(standing: Standing, evidence: Evidence | None, quote: Quote | Non
         if standing.delta_rows >= least:
             if standing.may_give_up and not standing.spark:
                 choice = limited(choice, standing.delta_rows)
-            return Way(choice.action, choice.reason, choice.stored_rows, most_seconds=choice.most_seconds)
+            most, other = choice.most_seconds, choice.other_seconds
+            return Way(choice.action, choice.reason, choice.stored_rows, most_seconds=most, other_seconds=other)
     return delta_way(standing.delta_rows)
 
 

@@ -91,8 +91,9 @@ class RefreshPlan:
     layout of the staging table where Spark fills one. `rounds` is how many rounds a cycle took to its fixed point,
     which this refresh stores. `choosing` are the seconds that comparing both ways took, as before the first refresh
     of its kind. `handed_on` says why Spark would join nothing if it took part. PostgreSQL may read for `most_seconds`,
-    if that is limited. `kept` read how the groups change that are kept, `kept_as` tells for which query they are; None
-    where they are not brought up to date. It `may_keep` them where refreshes of this stream table ever do.
+    if that is limited; for `other_seconds` the other way is timed after it. `kept` read how the groups change that are
+    kept, `kept_as` tells for which query they are; None where they are not brought up to date. It `may_keep` them where
+    refreshes of this stream table ever do.
     """
 
     placement: Placement
@@ -110,6 +111,7 @@ class RefreshPlan:
     choosing: float = 0.0
     handed_on: str = ""
     most_seconds: float | None = None
+    other_seconds: float | None = None
     kept: tuple[KeptRead, ...] = ()
     kept_as: str | None = None
     may_keep: bool = False

@@ -11,11 +11,12 @@ from pytrickle.plan.auto import MARGIN, WORTH_LIMITING, Choice, Costs, readable_
 # What is expected to be quicker may take as long as the whole, and what the first plan of its kind takes beyond that.
 PLANNING = 0.1
 # What is expected to be slower than a whole refresh, but was never measured, is tried once: for as long as planning it
-# takes, and then for this share of what a whole refresh takes.
+# takes, and then for this share of what a whole refresh takes. So is a whole refresh that may take no more than this
+# share of what a differential one takes; any other that may be quicker is timed once the differential one is done.
 SHARE = 0.3
 # What was given up is tried again where it may take so many times longer by now: a delta where whole refreshes took
 # longer than was expected, a whole refresh after changes of which a delta takes longer. That one is tried sooner, for
-# it is not timed beside deltas, and may have had to wait for something else.
+# it delays nothing, and may have had to wait for something else.
 AGAIN = 1.5
 SOONER = 1.15
 # Unless this share of all rows has changed.
@@ -34,15 +35,13 @@ def limited(choice: Choice, delta_rows: int) -> Choice:
     Try the other way instead, for a shorter time, where it may be quicker and was never measured.
     """
     costs = choice.costs
-    if costs is None or (costs.whole < WORTH_LIMITING and not _is_worth_trying(choice, costs, delta_rows)):
+    if costs is None:
         return choice
     known, differential = costs.experience.knows(delta_rows), choice.action is Action.DIFFERENTIAL
     if differential and known:
-        # What takes longer would not be chosen after it.
-        seconds = costs.differential(delta_rows) / MARGIN
-        longer = costs.whole_limit is not None and seconds >= SOONER * costs.whole_limit
-        quicker = longer or costs.whole_may_be_quicker(delta_rows)
-        return _tried(choice, Action.FULL, seconds) if quicker else choice
+        return _trying_the_whole(choice, costs, delta_rows)
+    if costs.whole < WORTH_LIMITING and not _is_worth_trying(choice, costs, delta_rows):
+        return choice
     if differential:
         return replace(choice, most_seconds=MARGIN * costs.whole + PLANNING)
     seconds, given_up = SHARE * costs.whole + costs.planning, costs.experience.given_up(delta_rows)
@@ -52,12 +51,26 @@ def limited(choice: Choice, delta_rows: int) -> Choice:
     return _tried(choice, Action.DIFFERENTIAL, seconds)
 
 
-def _is_worth_trying(choice: Choice, costs: Costs, delta_rows: int) -> bool:
-    """Whether a delta that is expected to be slower than a short whole refresh may be quicker, which is found soon."""
-    near = costs.differential(delta_rows) <= NEARLY * costs.whole and costs.planning <= SOON
-    return choice.action is Action.FULL and costs.whole >= SHORT and near
+def _trying_the_whole(choice: Choice, costs: Costs, delta_rows: int) -> Choice:
+    """Try a whole refresh that may be far quicker than a differential one that is known; else have it timed after."""
+    differential = costs.differential(delta_rows)
+    share, least = SHARE * differential, costs.least_whole
+    # What takes longer would not be chosen after it.
+    seconds = differential / MARGIN
+    longer = costs.whole_limit is not None and seconds >= SOONER * costs.whole_limit
+    if not (longer or costs.whole_may_be_quicker(delta_rows)):
+        return choice
+    if differential >= WORTH_LIMITING and least is not None and least <= share:
+        return _tried(choice, Action.FULL, share)
+    return replace(choice, other_seconds=seconds)
 
 
 def _tried(choice: Choice, action: Action, seconds: float) -> Choice:
     reason = f"{choice.reason}, and is tried for {readable_seconds(seconds)}"
     return replace(choice, action=action, reason=reason, most_seconds=seconds)
+
+
+def _is_worth_trying(choice: Choice, costs: Costs, delta_rows: int) -> bool:
+    """Whether a delta that is expected to be slower than a short whole refresh may be quicker, which is found soon."""
+    near = costs.differential(delta_rows) <= NEARLY * costs.whole and costs.planning <= SOON
+    return choice.action is Action.FULL and costs.whole >= SHORT and near

@@ -63,7 +63,7 @@ def known_way(
         if quote:
             past.keep(_number(task), task.shape, _size(task, known), quote)
     way = choose_way(standing, known, quote) if quote else None
-    return way if way and way.most_seconds is None else None
+    return None if way is None or way.tries else way
 
 
 def _unasked(

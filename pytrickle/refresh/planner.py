@@ -153,7 +153,7 @@ class Planner:
             way = chosen.way
             refuse_recomputing(table, way.action, way.reason)
             preferring = self._preferring(snapshot_connection, table, task, way)
-            if few and preferring is task and way.most_seconds is None and (long := self._long(task, way)):
+            if few and preferring is task and not way.tries and (long := self._long(task, way)):
                 return long.because(table.decision.explained(way.reason))
             delta, task = chosen.delta if preferring is task else None, preferring
             again = means is Means.ALL and is_again(way, standing)
@@ -165,7 +165,7 @@ class Planner:
             self.past.unlimited.add(table.pgt_id)
             return self.plan(snapshot, table, ranges, means, few)
         plan = plan.because(table.decision.explained(plan.reason))
-        plan = replace(plan, choosing=chosen.seconds + understanding)
+        plan = replace(plan, choosing=chosen.seconds + understanding, other_seconds=way.other_seconds)
         return plan if way.most_seconds is None else limited(plan, way.most_seconds, snapshot_connection, table)
 
     def _checked_shape(self, snapshot_connection: psycopg.Connection, table: StreamTable) -> tuple[Analysis, float]:

@@ -34,9 +34,9 @@ from pytrickle.plan.append_mode import asks_for_closing
 from pytrickle.plan.limits import TOO_NARROW, Means
 from pytrickle.plan.refresh_plan import RefreshPlan
 from pytrickle.refresh.choosing import changed_sources
-from pytrickle.refresh.given_up import time_again, time_given_up
 from pytrickle.refresh.guards import is_worth_another_way, respect_fuse
 from pytrickle.refresh.keeping import Keeper
+from pytrickle.refresh.other_way import time_given_up, time_other_way
 from pytrickle.refresh.planner import Planner
 from pytrickle.refresh.standing import needs_refresh
 from pytrickle.refresh.under_way import under_way
@@ -222,8 +222,8 @@ class Refresher:
         computation.planned()
         due = self.planner.past.is_due_again(table.pgt_id, changed_sources(plan.ranges), plan.delta_rows)
         done = self._carried_out(computation, plan, snapshot)
-        if due and snapshot.connection is not self.connection:
-            time_again(self.planner, snapshot, computation)
+        if snapshot.connection is not self.connection:
+            time_other_way(self.planner, snapshot, computation, again=due)
         Keeper(self.connection, self.planner).keep(table, plan)
         return done
 

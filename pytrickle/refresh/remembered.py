@@ -121,9 +121,12 @@ class Remembered:
         return like.count(False) == 1 and _is_power_of_two(like.index(False) + 1)
 
     def found_out(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
-        """Take note of what a differential refresh that was given up takes."""
+        """Take note of what a refresh takes that was not made, until a hundred were made another way."""
+        if past.whole:
+            self.made_since[pgt_id] = 0
+        else:
+            self.measured.setdefault(pgt_id, set()).add(changed)
         self._found(pgt_id, past, changed)
-        self.measured.setdefault(pgt_id, set()).add(changed)
 
     def add(self, pgt_id: int, past: PastRefresh, changed: frozenset[int]) -> None:
         """Take note of a refresh of this process; after a slow one, or a first load, the database is asked again."""

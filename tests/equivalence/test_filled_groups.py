@@ -162,8 +162,8 @@ def test_groups_are_filled_where_a_delta_with_them_would_have_been_quicker(
         "UPDATE pgtrickle.pgt_refresh_history SET started_at = started_at - interval '1 hour' WHERE delta_rows = 1"
     )
     # Any time is quicker then.
-    monkeypatch.setattr("pytrickle.refresh.given_up.MARGIN", 1e-3)
-    monkeypatch.setattr("pytrickle.refresh.given_up.SHORT", 0.0)
+    monkeypatch.setattr("pytrickle.refresh.other_way.MARGIN", 1e-3)
+    monkeypatch.setattr("pytrickle.refresh.other_way.SHORT", 0.0)
     with pytrickle.connect(db.dsn, engine="postgres") as other:
         db.execute(ONE_MORE)
         assert other.refresh("best").action == "FULL" and db.value(KEPT, "best")

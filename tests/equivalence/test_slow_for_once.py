@@ -18,7 +18,7 @@ TIMED = "SELECT action, other_ms FROM pgtrickle.pgt_refresh_history WHERE delta_
 @pytest.fixture
 def changed(db: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Database]:
     """A stream table whose only delta is said to have taken an hour."""
-    monkeypatch.setattr("pytrickle.refresh.given_up.SHORT", 0.0)
+    monkeypatch.setattr("pytrickle.refresh.other_way.SHORT", 0.0)
     db.execute("CREATE TABLE l (id int PRIMARY KEY, k int); CREATE TABLE r (k int PRIMARY KEY, v int)")
     db.execute("INSERT INTO r SELECT n, n FROM generate_series(1, 2000) AS n")
     db.execute("INSERT INTO l SELECT n, n % 100 FROM generate_series(1, 20000) AS n; ANALYZE l, r")
@@ -55,7 +55,7 @@ def test_a_delta_that_was_slow_for_once_is_taken_again_at_the_refresh_after_the_
 def test_what_is_slow_indeed_is_timed_ever_more_seldom(changed: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     timed: list[int] = []
     with pytrickle.connect(changed.dsn, engine="postgres") as client:
-        monkeypatch.setattr("pytrickle.refresh.given_up.time_given_up", lambda *_: timed.append(len(made) + 1))
+        monkeypatch.setattr("pytrickle.refresh.other_way.time_given_up", lambda *_: timed.append(len(made) + 1))
         made: list[str] = []
         for _ in range(8):
             made.append(refresh(changed, client))

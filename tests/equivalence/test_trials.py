@@ -10,7 +10,7 @@ import pytest
 import pytrickle
 import pytrickle.compute.postgres
 import pytrickle.plan.placement
-import pytrickle.refresh.given_up
+import pytrickle.refresh.other_way
 import pytrickle.refresh.refresher
 from pytrickle.apply.measures import CHOOSE, Measures
 from pytrickle.catalog import definition
@@ -89,7 +89,7 @@ def test_what_takes_too_long_is_done_the_other_way(
             counted.append(list(measures.seconds))
 
         monkeypatch.setattr(Measures, "given_up", noting)
-        monkeypatch.setattr("pytrickle.refresh.given_up.MARGIN", SLOWER)
+        monkeypatch.setattr("pytrickle.refresh.other_way.MARGIN", SLOWER)
         change(tables, rows)
         (result,) = client.tick()
         assert result.error is None, result.error
@@ -201,7 +201,7 @@ def test_what_one_process_gave_up_the_next_does_not_try(
     tables: Database, monkeypatch: pytest.MonkeyPatch, tried: Action, made: Action
 ) -> None:
     """Where a job starts a process for every refresh, each would wait for what does not end in time."""
-    monkeypatch.setattr("pytrickle.refresh.given_up.MARGIN", SLOWER)
+    monkeypatch.setattr("pytrickle.refresh.other_way.MARGIN", SLOWER)
     chosen = limiting(monkeypatch, tried, 0.001)
     with loaded(tables):
         pass
@@ -239,10 +239,10 @@ def test_a_delta_that_was_given_up_is_timed_again_ever_more_seldom(
         timed.append(planner.past.made_since[1])
 
     chosen = limiting(monkeypatch, DELTA, 0.001)
-    monkeypatch.setattr(pytrickle.refresh.given_up, "LONGEST", 3_000.0)
+    monkeypatch.setattr(pytrickle.refresh.other_way, "LONGEST", 3_000.0)
     with loaded(tables) as client:
         with monkeypatch.context() as untimed:
-            untimed.setattr(pytrickle.refresh.given_up, "time_given_up", noting)
+            untimed.setattr(pytrickle.refresh.other_way, "time_given_up", noting)
             untimed.setattr(pytrickle.refresh.refresher, "time_given_up", noting)
             for _ in range(15):
                 change(tables, 1000)
@@ -259,7 +259,7 @@ def test_what_has_no_delta_any_more_is_not_timed_again(
     tables: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A source came to be unlogged, which a crash would empty unnoticed."""
-    monkeypatch.setattr(pytrickle.refresh.given_up, "SHORT", 0.0)
+    monkeypatch.setattr(pytrickle.refresh.other_way, "SHORT", 0.0)
     monkeypatch.setattr(Remembered, "is_due_again", lambda *_: True)
     with loaded(tables) as client:
         change(tables, FEW)

@@ -6,7 +6,8 @@ import pytest
 
 from pytrickle.catalog.definition import Evidence, PastRefresh
 from pytrickle.plan.apply_plan import Action
-from pytrickle.plan.auto import BEARABLE, MARGIN, PER_COMPARED_ROW, PER_STORED_GROUP, STARTING, choose_action, expected
+from pytrickle.plan.auto import BEARABLE, MARGIN, STARTING, choose_action, expected
+from pytrickle.plan.cost import PER_COMPARED_ROW, PER_STORED_GROUP
 from pytrickle.plan.quote import Quote
 
 

@@ -131,25 +131,37 @@ def test_a_whole_refresh_is_tried_where_the_planner_holds_it_for_far_quicker_tha
     cold = evidence(slow, load=9.0, reading=8.0)
     found = way(cold, quick)
     assert choose_action(ROWS, cold, False, 1, quick).action is Action.DIFFERENTIAL
-    assert found.action is Action.FULL and found.most_seconds == pytest.approx(0.5 / MARGIN)
+    assert found.action is Action.FULL and found.most_seconds == pytest.approx(SHARE * 0.5)
+    assert found.reason.endswith("is tried for 150 ms") and found.other_seconds is None
     given_up = PastRefresh(True, ROWS, 6.5, limit=0.65)
     again = way(evidence((given_up, *slow), load=9.0, reading=8.0), quick)
-    assert (again.action, again.most_seconds) == (Action.DIFFERENTIAL, None)
+    assert (again.action, again.tries) == (Action.DIFFERENTIAL, False)
     assert "a whole one more than 650 ms" in again.reason
 
 
-def test_a_whole_refresh_that_was_given_up_is_tried_again_after_changes_that_take_longer() -> None:
+def test_a_whole_refresh_that_may_only_be_somewhat_quicker_is_timed_after_the_changes() -> None:
+    """To try it before would delay them by more than it can gain."""
+    slow = (PastRefresh(False, ROWS, 0.06),) * 2
+    known, quick = replace(evidence(slow, reading=0.5), quick=0.001), Quote(whole=1e3)
+    assert expected(known, False, quick).whole_may_be_quicker(ROWS)
+    found = way(known, quick)
+    assert (found.action, found.most_seconds) == (Action.DIFFERENTIAL, None)
+    assert found.other_seconds == pytest.approx(0.06 / MARGIN)
+    assert way(known, quick, standing(may_give_up=False)).other_seconds is None
+
+
+def test_a_whole_refresh_that_was_given_up_is_timed_again_after_changes_that_take_longer() -> None:
     soon, later = PastRefresh(True, 4, 0.6, limit=0.06), PastRefresh(True, ROWS, 5.6, limit=0.56)
     slow = (PastRefresh(False, ROWS, 0.73),) * 2
     found = way(evidence((soon, *slow)), Quote())
-    assert (found.action, found.most_seconds) == (Action.FULL, pytest.approx(0.73 / MARGIN))
-    assert "a whole one more than 60 ms, and is tried for 562 ms" in found.reason
+    assert (found.action, found.other_seconds) == (Action.DIFFERENTIAL, pytest.approx(0.73 / MARGIN))
+    assert "a whole one more than 60 ms" in found.reason
     again = way(evidence((later, *slow)), Quote())
-    assert (again.action, again.most_seconds) == (Action.DIFFERENTIAL, None)
+    assert (again.action, again.tries) == (Action.DIFFERENTIAL, False)
     assert "a whole one more than 560 ms" in again.reason
     # A delta must not go on taking more than MARGIN times what may end soon after the limit.
     busy = replace(later, limit=0.73 / MARGIN / SOONER)
-    assert way(evidence((busy, *slow)), Quote()).action is Action.FULL
+    assert way(evidence((busy, *slow)), Quote()).other_seconds is not None
 
 
 def test_of_another_size_the_delta_is_still_tried() -> None:
