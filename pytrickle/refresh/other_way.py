@@ -117,7 +117,7 @@ def _time_whole(
     try:
         _note(planner, whole, _read(snapshot, whole, computation.settings) + rest)
     except StatementTimeout:
-        _note_given_up(planner, whole, seconds)
+        _note_given_up(planner, whole, whole.most_seconds or seconds)
     planner.past.unlimited.discard(table.pgt_id)
 
 
