@@ -9,7 +9,7 @@ from psycopg import sql
 from pytrickle.catalog.definition import MOST_NETTED, Came, ChangeRange, Definition
 from pytrickle.catalog.stream_table import StreamTable
 from pytrickle.cut import Cut
-from pytrickle.database import PATIENCE, filled, pipelined, settle, trusted
+from pytrickle.database import PATIENCE, filled, may_time_commits, pipelined, settle, trusted
 from pytrickle.errors import RefreshConflict
 
 # A change buffer may be dropped and made anew, or rewritten, by somebody who held its lock when it was to be read. Of
@@ -19,13 +19,16 @@ REWRITTEN = "The change buffer of a source was made anew, or rewritten, meanwhil
 # Commits have times only where track_commit_timestamp is on, and those of transactions since it is.
 COMMITTED = """CASE WHEN (SELECT current_setting('track_commit_timestamp') = 'on')
     THEN pg_xact_commit_timestamp(pgt_xid::xid) END"""
+# What PostgreSQL evaluates for each change: a large refresh waits for it.
 COUNTED = """
-SELECT CAST({relid} AS bigint), count(*) FILTER (WHERE pgt_b), count(*) FILTER (WHERE NOT pgt_b),
+SELECT CAST({relid} AS bigint), count(*) {delta}, {future},
     pg_relation_size({name}::regclass) / current_setting('block_size')::integer,
-    min(coalesce(pgt_c, pgt_at)) FILTER (WHERE pgt_b), max(coalesce(pgt_c, pgt_at)) FILTER (WHERE pgt_b),
-    bool_and(pgt_c IS NOT NULL), {idle}, {present}
+    min({came}) {delta}, max({came}) {delta}, {by_commit}, {idle}, {present}
 FROM (SELECT {between} AS pgt_b, {committed} AS pgt_c, pgt_at FROM {buffer} WHERE {where}) AS pgt_waiting
 """
+TIMED = {"came": "coalesce(pgt_c, pgt_at)", "by_commit": "bool_and(pgt_c IS NOT NULL)", "committed": COMMITTED}
+UNTIMED = {"came": "pgt_at", "by_commit": "false", "committed": "NULL"}
+DELTA, BEYOND = "FILTER (WHERE pgt_b)", "count(*) FILTER (WHERE NOT pgt_b)"
 # A CASE evaluates the query within it only where it comes to that. A column may have been renamed since its name was
 # read: without the name of the buffer before it, the name could then mean something of the query around this one.
 IDLE = """CASE WHEN count(*) FILTER (WHERE pgt_b) BETWEEN 1 AND {most} THEN NOT EXISTS (
@@ -95,7 +98,8 @@ def ask_counts(
     given: dict[str, str | None] = {}
     for _, each in asked:
         given |= each.given()
-    text = _counts(tuple((b, each.relid, bool(each.old), bool(each.new), read.get(each.relid)) for b, each in asked))
+    parts = tuple((b, each.relid, bool(each.old), bool(each.new), read.get(each.relid)) for b, each in asked)
+    text = _counts(parts, may_time_commits(connection))
     return connection.execute(trusted(text), given, prepare=True)
 
 
@@ -156,20 +160,23 @@ def _empty_unless_locked(connection: psycopg.Connection, buffer: str) -> frozens
 
 
 @lru_cache(KEPT_TEXTS)
-def _counts(asked: tuple[Asked, ...]) -> str:
-    return " UNION ALL ".join(_count(*each).as_string() for each in asked)
+def _counts(asked: tuple[Asked, ...], timed: bool) -> str:
+    return " UNION ALL ".join(_count(each, timed).as_string() for each in asked)
 
 
-def _count(buffer: str, relid: int, has_old: bool, has_new: bool, read: tuple[str, ...] | None) -> sql.Composed:
+def _count(asked: Asked, timed: bool) -> sql.Composed:
+    buffer, relid, has_old, has_new, read = asked
     cuts = ChangeRange(relid, None, None)
     past = cuts.given_old.beyond() if has_old else None
     where = past or (cuts.given_new.beyond() if has_new else "false")
     between = "false" if past is None else cuts.given_new.covered() if has_new else "true"
     parts = {"between": between, "where": where}
+    parted = {"delta": "", "future": "0"} if between == "true" else {"delta": DELTA, "future": BEYOND}
+    clock = TIMED if timed else UNTIMED
     idle = "NULL::boolean" if past is None or read is None else _idle(buffer, parts, read)
     name = sql.Literal(buffer)
     literals = {"relid": sql.Literal(relid), "name": name, "present": filled(PRESENT, name=name)}
-    return filled(COUNTED, **literals, buffer=buffer, committed=COMMITTED, idle=idle, **parts)
+    return filled(COUNTED, **literals, buffer=buffer, idle=idle, **clock, **parted, **parts)
 
 
 def _idle(buffer: str, parts: Mapping[str, str], read: tuple[str, ...]) -> str:

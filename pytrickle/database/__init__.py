@@ -1,7 +1,7 @@
 """The only door to PostgreSQL's client library: connections, snapshots, and errors in our own words."""
 
 from pytrickle.database.address import Address, connection_string, has_secret, named
-from pytrickle.database.connect import connect, has_any_bytes, refuse_standby
+from pytrickle.database.connect import connect, has_any_bytes, may_time_commits, refuse_standby
 from pytrickle.database.errors import stopped_by_limit, translate_errors
 from pytrickle.database.jdbc import JdbcTarget, current_target, jdbc_target
 from pytrickle.database.jdbc_text import jdbc_text
@@ -56,6 +56,7 @@ __all__ = [
     "keep_open",
     "lacks_connections",
     "limited",
+    "may_time_commits",
     "named",
     "path_set",
     "pipelined",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from logging import getLogger
+from weakref import WeakKeyDictionary
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -32,10 +33,14 @@ _SETTINGS = ", ".join(f"pg_catalog.set_config('{name}', '{value}', false)" for n
 _SETTINGS += """, CASE WHEN pg_catalog.current_setting('restrict_nonsystem_relation_kind', true) IS NOT NULL
     THEN pg_catalog.set_config('restrict_nonsystem_relation_kind', '', false) END"""
 # Nothing is set yet where another process answers than the one that the login was told of: there is a pooler between.
-_READING = f"SELECT {_SETTINGS} WHERE pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) %s OR %s"
+_TIMED = "pg_catalog.current_setting('track_commit_timestamp') OPERATOR(pg_catalog.=) 'on'"
+_READING = f"SELECT {_SETTINGS}, {_TIMED} WHERE pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) %s OR %s"
 
 # Each stream table is written by statements of its own. A plan that is kept takes some 130 kB of the server's memory.
 _KEPT_PLANS = 500
+
+# A running server cannot change whether it keeps the times of commits.
+_timed: WeakKeyDictionary[psycopg.Connection, bool] = WeakKeyDictionary()
 
 
 def connect(dsn: str = "", *, role: str = "client") -> psycopg.Connection:
@@ -82,8 +87,15 @@ def _settle(connection: psycopg.Connection, dsn: str) -> None:
 
 def _set(connection: psycopg.Connection, *, directly: bool) -> bool:
     cursor = psycopg.ClientCursor(connection)
-    cursor.execute(_READING.encode(), (connection.info.backend_pid, not directly))
-    return cursor.rowcount == 1
+    row = cursor.execute(_READING.encode(), (connection.info.backend_pid, not directly)).fetchone()
+    if row:
+        _timed[connection] = row[-1]
+    return row is not None
+
+
+def may_time_commits(connection: psycopg.Connection) -> bool:
+    """Whether the server may know when a transaction was committed: not where track_commit_timestamp is off."""
+    return _timed.get(connection, True)
 
 
 def has_any_bytes(connection: psycopg.Connection) -> bool:

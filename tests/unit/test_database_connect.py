@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy
 from psycopg.conninfo import conninfo_to_dict
 
-from pytrickle.database import connect
+from pytrickle.database import connect, may_time_commits
 from pytrickle.database.engine import engine
 from pytrickle.database.messages import LOGIN_REFUSED
 from pytrickle.database.refused import refused_connection
@@ -23,6 +23,12 @@ def test_connection_is_autocommit_and_says_who_it_is(empty_db: Database) -> None
     with connect(empty_db.dsn, role="test") as connection:
         assert connection.autocommit
         assert connection.execute("SHOW application_name").fetchone() == ("pytrickle/test",)
+
+
+def test_a_server_that_does_not_time_commits_is_not_asked_for_their_times(empty_db: Database) -> None:
+    with connect(empty_db.dsn) as ours, psycopg.connect(empty_db.dsn) as another:
+        assert not may_time_commits(ours), "track_commit_timestamp is off by default"
+        assert may_time_commits(another), "nobody asked that session"
 
 
 def test_empty_dsn_means_the_libpq_environment(empty_db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
