@@ -20,7 +20,7 @@ from tests.equivalence.local_engine import local_client
 from tests.equivalence.strangers.played import Played
 from tests.equivalence.strangers.rounds import play
 from tests.equivalence.strangers.script import statements
-from tests.servers import Server, binaries
+from tests.servers import OLDEST, Server, binaries
 
 MOST = 10  # stream tables in one database
 BEGUN = "strangers_begun"
@@ -52,7 +52,7 @@ class Player:
         """Make the database that every script begins with: pytrickle and the tables of test_setup."""
         dsn = self.server.create(BEGUN, TEMPLATE)
         environment = {**os.environ, "PG_ABS_SRCDIR": str(self.directory), "PG_LIBDIR": "", "PG_DLSUFFIX": ""}
-        program, script = binaries(15) / "psql", self.directory / "sql" / "test_setup.sql"
+        program, script = binaries(OLDEST) / "psql", self.directory / "sql" / "test_setup.sql"
         command = [str(program), "-X", "-q", "-d", dsn, "-f", str(script)]
         subprocess.run(command, env=environment, capture_output=True, check=False)
 
