@@ -262,8 +262,16 @@ SELECT customer, array_agg(DISTINCT note ORDER BY note DESC) AS notes FROM order
 SELECT customer, jsonb_agg(note ORDER BY id) AS notes FROM orders GROUP BY customer;
 -- jsonb_agg without ORDER BY
 SELECT customer, jsonb_agg(note) AS notes FROM orders GROUP BY customer;
--- jsonb_object_agg
+-- array_agg without ORDER BY, over rows that are joined
+SELECT c.name, array_agg(o.id) AS ids FROM customers c LEFT JOIN orders o ON o.customer = c.id GROUP BY c.name;
+-- array_agg without ORDER BY, over UNION ALL
+SELECT array_agg(q.id) AS ids FROM (SELECT id FROM customers UNION ALL SELECT id FROM orders) q;
+-- array_agg without ORDER BY, over the elements of an array
+SELECT array_agg(t.x) AS tags FROM readings r, unnest(r.tags) AS t (x);
+-- jsonb_object_agg whose keys differ
 SELECT jsonb_object_agg(id, note) AS notes FROM orders;
+-- jsonb_object_agg whose keys may be equal
+SELECT jsonb_object_agg(note, id) AS notes FROM orders;
 -- jsonb_object_agg with ORDER BY
 SELECT jsonb_object_agg(id, note ORDER BY id) AS notes FROM orders;
 -- your own aggregate with ORDER BY or DISTINCT

@@ -73,7 +73,7 @@ class Analysis:
         Which of several equal values a part has does not matter where none of these is shown, for nothing tells them
         apart. By increments either may be shown, too.
         """
-        if self.query is None or self.query.top or self.query.placed:
+        if self.query is None or self.query.top or (self.grouped and self.grouped.takes_places):
             return False
         found = operations(self.query.rows)
         chooses = bool(self.query.representatives) and any(operation.depends_on_order for operation in found)

@@ -1,7 +1,8 @@
-"""Aggregates that take rows as they come: differential over one table, in the order in which its rows are stored."""
+"""Aggregates that take rows as they come: differential, in the order in which tables store their rows."""
 
 import pytest
 
+from pytrickle.errors import NotDifferentiable
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
@@ -37,8 +38,35 @@ DIFFERENTIAL = {
     "first": "SELECT k, string_agg(x, ',') AS s FROM t GROUP BY k ORDER BY k LIMIT 3",
     "through a view": "SELECT q.k, string_agg(q.x, ',') AS s FROM (SELECT * FROM t WHERE id < 23) AS q GROUP BY q.k",
 }
+# Over the rows of several tables, whose order PostgreSQL's plan decides: only the elements are compared.
+JOINED = {
+    "inner": "SELECT s.k, string_agg(t.x, ',') AS s, array_agg(t.id) AS ids FROM s JOIN t USING (k) GROUP BY s.k",
+    "outer": "SELECT s.y, json_agg(json_build_object('x', t.x, 'v', t.v)) AS s FROM s LEFT JOIN t USING (k) GROUP BY 1",
+    "no numbers": "SELECT s.k, json_agg(t.x) AS s FROM s LEFT JOIN t USING (k) GROUP BY s.k",
+    "chosen": "SELECT k, array_agg(x) AS s FROM t WHERE k NOT IN (SELECT k FROM s WHERE y > '2') GROUP BY k",
+    "of groups": "SELECT q.n, array_agg(q.k) AS s FROM (SELECT k, count(*) AS n FROM t GROUP BY k) AS q GROUP BY q.n",
+    "distinct": "SELECT s.y, jsonb_agg(q.x) AS s FROM s JOIN (SELECT DISTINCT k, x FROM t) AS q USING (k) GROUP BY 1",
+    "everything": "SELECT jsonb_agg(t.x) AS s, count(*) AS n FROM t FULL JOIN s USING (k)",
+}
+JOINED_CHANGES = (
+    *CHANGES,
+    "UPDATE s SET k = 1 WHERE k = 3",
+    "INSERT INTO s VALUES (2, '9'); DELETE FROM t WHERE k = 1",
+)
 FULL = {
-    "joined": ("SELECT s.k, string_agg(t.x, ',') AS s FROM t JOIN s USING (k) GROUP BY s.k", "those of one table"),
+    "own of joined": ("SELECT s.k, glued(t.x) AS s FROM t JOIN s USING (k) GROUP BY s.k", "those of one table"),
+    "arms": (
+        "SELECT string_agg(q.x, ',') AS s FROM (SELECT x FROM t UNION ALL SELECT y FROM s) AS q",
+        "without ORDER BY over UNION ALL",
+    ),
+    "elements": (
+        "SELECT t.id, array_agg(e) AS s FROM t CROSS JOIN unnest(ARRAY[x, 'a']) AS e GROUP BY t.id",
+        "over the rows of a function",
+    ),
+    "numbered": (
+        "SELECT q.r, array_agg(q.x) AS s FROM (SELECT x, rank() OVER (ORDER BY v) AS r FROM t) AS q GROUP BY q.r",
+        "something below sorts",
+    ),
     "changed": ("SELECT k, left(string_agg(x, ','), 3) AS s FROM t GROUP BY k", "without ORDER BY"),
     "last value": ("SELECT k, jsonb_object_agg('a', x) AS s FROM t GROUP BY k", "without ORDER BY"),
     "decides": ("SELECT k FROM t GROUP BY k HAVING string_agg(x, '') > 'C'", "without ORDER BY"),
@@ -56,6 +84,75 @@ FULL = {
 }
 
 
+# No two rows of a group have the same key.
+KEYED_TABLES = """
+    CREATE TABLE p (id int PRIMARY KEY, c text); CREATE TABLE attr (id int PRIMARY KEY, name text UNIQUE);
+    CREATE TABLE v (p int, attr int, value text, n numeric, PRIMARY KEY (p, attr));
+    CREATE TABLE loose (p int, name text, value text, UNIQUE (p, name));
+    INSERT INTO p SELECT i, i::text FROM generate_series(1, 5) AS i; INSERT INTO loose VALUES (1, 'a', 'x');
+    INSERT INTO attr SELECT i, chr(64 + i) FROM generate_series(1, 5) AS i;
+    INSERT INTO v SELECT 1 + i % 5, 1 + i / 5, i::text, i FROM generate_series(0, 20) AS i"""
+KEYED_CHANGES = (
+    "DELETE FROM v WHERE p = 1 AND attr < 3; UPDATE v SET value = 'x' WHERE p = 2",
+    "INSERT INTO p VALUES (9, '1'), (10, '2'); INSERT INTO v VALUES (9, 1, 'q', 1.0)",
+    "UPDATE attr SET name = name || '!' WHERE id = 2; DELETE FROM v WHERE p = 3",
+    "UPDATE v SET attr = 6 WHERE attr = 4; INSERT INTO loose VALUES (NULL, 'a', '1'), (NULL, 'a', '2')",
+)
+KEYED = {
+    "one": "SELECT p, jsonb_object_agg(attr, value) AS o, sum(n) AS n FROM v GROUP BY p",
+    "text": "SELECT p, coalesce(jsonb_object_agg(attr::text, n) FILTER (WHERE n > 2), '{}') AS o FROM v GROUP BY p",
+    "everything": "SELECT jsonb_object_agg(id, c) AS o FROM p",
+    "named": "SELECT v.p, jsonb_object_agg(a.name, v.value) AS o FROM v JOIN attr AS a ON a.id = v.attr "
+    "WHERE a.name IS NOT NULL GROUP BY v.p",
+    "outer": "SELECT p.id, p.c, jsonb_object_agg(v.attr, v.value) FILTER (WHERE v.attr IS NOT NULL) AS o "
+    "FROM p LEFT JOIN v ON v.p = p.id GROUP BY p.id, p.c",
+}
+NOT_KEYED = (
+    "SELECT p, jsonb_object_agg(value, attr) AS o FROM v GROUP BY p",
+    "SELECT n, jsonb_object_agg(attr, value) AS o FROM v GROUP BY n",
+    "SELECT p, jsonb_object_agg(attr % 2, value) AS o FROM v GROUP BY p",
+    "SELECT p, jsonb_object_agg(name, value) AS o FROM loose GROUP BY p",
+    "SELECT p.c, jsonb_object_agg(v.attr, v.value) AS o FROM p JOIN v ON v.p = p.id GROUP BY p.c",
+    "SELECT v.p, jsonb_object_agg(v.attr, w.value) AS o FROM v JOIN v AS w ON w.attr = v.attr GROUP BY v.p",
+)
+
+
+def test_objects_whose_keys_differ_are_differential(every_db: Database) -> None:
+    every_db.execute(KEYED_TABLES)
+    with local_client(every_db.dsn) as (client, _):
+        for name, query in KEYED.items():
+            client.create_stream_table(f'"{name}"', query, refresh_mode="DIFFERENTIAL")
+        client.tick()
+        for change in KEYED_CHANGES:
+            every_db.execute(change)
+            actions = {result.stream_table: (result.action, result.error) for result in client.tick()}
+            assert set(actions.values()) <= {("DIFFERENTIAL", None), ("NO_DATA", None)}
+            assert ("DIFFERENTIAL", None) in actions.values()
+            for name, query in KEYED.items():
+                assert not differences(every_db.connect(), f'"{name}"', query, True), name
+
+
+@pytest.mark.parametrize("nth", first(1, range(len(NOT_KEYED))))
+def test_objects_whose_keys_may_be_equal_are_read_as_a_whole(db: Database, nth: int) -> None:
+    db.execute(KEYED_TABLES)
+    with local_client(db.dsn) as (client, _), pytest.raises(NotDifferentiable, match="several may have the same key"):
+        client.create_stream_table("st", NOT_KEYED[nth], refresh_mode="DIFFERENTIAL")
+
+
+def test_a_key_that_is_gone_tells_no_rows_apart_any_more(db: Database) -> None:
+    db.execute(KEYED_TABLES)
+    query = KEYED["one"]
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("st", query)
+        client.tick()
+        db.execute("ALTER TABLE v DROP CONSTRAINT v_pkey; INSERT INTO v VALUES (1, 1, 'a', 1), (1, 1, 'b', 1)")
+        ((action, reason),) = ((result.action, result.reason) for result in client.tick())
+        assert action in {"FULL", "REINITIALIZE"}, reason
+        db.execute("DELETE FROM v WHERE p = 2")
+        assert [(result.action, result.error) for result in client.tick()] == [("FULL", None)]
+        assert not differences(db.connect(), "st", query, True)
+
+
 def test_touched_groups_are_computed_anew_in_the_order_that_postgresql_reads(db: Database) -> None:
     db.execute(TABLES)
     with local_client(db.dsn) as (client, _):
@@ -71,6 +168,37 @@ def test_touched_groups_are_computed_anew_in_the_order_that_postgresql_reads(db:
             for name, query in DIFFERENTIAL.items():
                 assert not differences(db.connect(), f'"{name}"', query, True), name
         assert all(result.matches for result in client.verify())
+
+
+def test_touched_groups_of_joined_rows_have_the_same_elements(every_db: Database) -> None:
+    every_db.execute(TABLES)
+    with local_client(every_db.dsn) as (client, _):
+        for name, query in JOINED.items():
+            client.create_stream_table(f'"{name}"', query, refresh_mode="DIFFERENTIAL")
+        client.tick()
+        for change in JOINED_CHANGES:
+            every_db.execute(change)
+            actions = {result.stream_table: (result.action, result.error) for result in client.tick()}
+            assert set(actions.values()) <= {("DIFFERENTIAL", None), ("NO_DATA", None)}
+            assert ("DIFFERENTIAL", None) in actions.values() and all(each.matches for each in client.verify())
+    assert every_db.value("SELECT count(*) FROM \"inner\" WHERE s LIKE '%,%'"), "groups of several rows"
+
+
+def test_joined_rows_are_taken_as_their_tables_store_them(db: Database) -> None:
+    db.execute("CREATE TABLE o (id int, name text); INSERT INTO o VALUES (9, 'b'), (8, 'a'), (7, 'b')")
+    db.execute("CREATE TABLE l (o int, x text); INSERT INTO l VALUES (8, 'z'), (7, 'y'), (9, 'x'), (7, 'c')")
+    with local_client(db.dsn) as (client, _):
+        lists = (
+            "SELECT o.name, string_agg(l.x, '') AS xs, array_agg(o.id) AS ids FROM o JOIN l ON l.o = o.id GROUP BY 1"
+        )
+        client.create_stream_table("lists", lists, refresh_mode="DIFFERENTIAL")
+        client.create_stream_table("outer_lists", lists.replace("JOIN", "LEFT JOIN"), refresh_mode="DIFFERENTIAL")
+        client.tick()
+        db.execute("INSERT INTO l VALUES (9, 'a'), (7, 'b'), (8, 'w')")
+        assert {result.action for result in client.tick()} == {"DIFFERENTIAL"}
+    assert sorted(db.execute("TABLE lists")) == [("a", "zw", [8, 8]), ("b", "xaycb", [9, 9, 7, 7, 7])]
+    by_value = [("a", "wz", [8, 8]), ("b", "bcyax", [7, 7, 7, 9, 9])]
+    assert sorted(db.execute("TABLE outer_lists")) == by_value, "numbers first, then texts"
 
 
 def test_an_index_that_sorts_otherwise_does_not_decide_the_order(db: Database) -> None:

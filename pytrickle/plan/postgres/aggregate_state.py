@@ -8,6 +8,7 @@ from pytrickle.plan.postgres.aggregate import Merge, StateColumn, result, state_
 from pytrickle.plan.postgres.consolidate import PLACE, TABLE, WEIGHT, consolidate
 from pytrickle.plan.sql.copies import copies
 from pytrickle.plan.sql.dialect import quote, row_text
+from pytrickle.plan.sql.types import is_short
 
 GROUPED = "SELECT {items}\nFROM (\n{rows}\n) AS d{group}"
 FINAL = "SELECT {output}\nFROM (SELECT {inner} FROM {state}) AS g{having}"
@@ -100,9 +101,14 @@ class Grouped:
         places, their content serves as one.
         """
         if not placed:
-            places = f", 0 AS {TABLE}, {row_text(self.arguments)} AS {PLACE}" if self.takes_places else ""
+            places = self._content() if self.takes_places else ""
             rows = ONE_BY_ONE.format(places=places, rows=self.consolidate(rows))
         return self._select([f"{column.value} AS {column.name}" for column in self.values], rows)
+
+    def _content(self) -> str:
+        # Numbers and moments are sorted as such: users look at the elements.
+        ordered = [name for name, type_name in self.types if name in self.arguments and is_short(type_name)]
+        return f", ROW({', '.join(ordered)}) AS {TABLE}, {row_text(self.arguments)} AS {PLACE}"
 
     @property
     def takes_places(self) -> bool:

@@ -87,7 +87,7 @@ class Facts:
         a time zone are the same moment with one, as happens when clocks are put forward.
         """
         bytewise = self.definition.bytewise
-        column = self._source_column(expression, block)
+        column = self.source_column(expression, block)
         zones = mixes_time_zones(self.definition)
         if (bytewise and not zones) or (not bytewise and column is not None and not column.deterministic):
             return True
@@ -102,23 +102,24 @@ class Facts:
             return True
         if isinstance(node, exp.Cast):
             return not is_null(node) and self.never_null(node.this, block) and self._cast_gives_a_value(node, block)
-        found = self._source_column(node, block)
+        found = self.source_column(node, block)
         return found is not None and not found.nullable
 
     def declared_type(self, column: exp.Expr, block: Block) -> str | None:
         """Return the type of a column of a source; None of anything else."""
-        found = self._source_column(column, block)
+        found = self.source_column(column, block)
         return found.type_name if found else None
 
     def _cast_gives_a_value(self, cast: exp.Cast, block: Block) -> bool:
         node, target = cast.this.unnest(), written_type(cast.to)
         if is_row_text(cast) or isinstance(node, exp.Literal | exp.Boolean):
             return "." not in target
-        column = self._source_column(node, block)
+        column = self.source_column(node, block)
         source = written_type(node.to) if isinstance(node, exp.Cast) else column.type_name if column else ""
         return casts_within_family(source, target)
 
-    def _source_column(self, expression: exp.Expr, block: Block) -> SourceColumn | None:
+    def source_column(self, expression: exp.Expr, block: Block) -> SourceColumn | None:
+        """Find the column of a source that an expression is."""
         node = expression.unnest()
         scan = next((leaf for leaf in block.leaves if isinstance(node, exp.Column) and leaf.alias == node.table), None)
         return self.definition.source(scan.relid).column(node.name) if isinstance(scan, Scan) else None

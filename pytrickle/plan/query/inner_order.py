@@ -20,6 +20,19 @@ def refuse_sorted_input(definition: Definition, what: str) -> None:
             raise NotDifferentiable(f"{what} over rows that something below sorts")
 
 
+def refuse_lined_up_input(definition: Definition, what: str) -> None:
+    """Refuse what takes rows as a window function leaves them, or those of one arm of UNION ALL after another's.
+
+    That is an order which neither the places of the rows nor their values show.
+    """
+    for text in (definition.text, *(view.text for view in definition.views)):
+        tree = parse_query(text)
+        if tree.find(exp.Window):
+            raise NotDifferentiable(f"{what} over rows that something below sorts")
+        if any(not union.args.get("distinct") for union in tree.find_all(exp.Union)):
+            raise NotDifferentiable(f"{what} over UNION ALL")
+
+
 def takes_rows_as_they_come(window: exp.Expr) -> bool:
     """Whether a window function, its named window spelled out, depends on an order of rows that it leaves open."""
     function = window.this

@@ -1,22 +1,24 @@
 """Aggregates that take rows as they come: a touched group is recomputed in the order in which its rows are stored.
 
-That is the order in which PostgreSQL itself meets the rows of one table. It promises none, so what is stored is never
-recomputed to be compared: another order of the same rows would be as right.
+That is the order in which PostgreSQL itself meets the rows of one table. Rows that are joined are taken in the order of
+those of the first table, then of the next. PostgreSQL promises none, so what is stored is never recomputed to be
+compared: another order of the same rows would be as right.
 """
 
 from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
+from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.construct import ROW
-from pytrickle.plan.algebra.relation import Project, Relation, Scan, leaves
+from pytrickle.plan.algebra.relation import Function, Join, Project, Relation, Scan, leaves
 from pytrickle.plan.postgres.consolidate import PLACE, TABLE
 from pytrickle.plan.query.block import own_column, to_expr
 from pytrickle.plan.query.calls import ORDERED, bare_call, function_name, is_call, is_own
+from pytrickle.plan.query.inner_order import refuse_lined_up_input
 
-# Of two equal keys these aggregates keep the last one, so another order of the rows gives other elements.
-OVERWRITING = frozenset({"jsonb_object_agg"})
+WHAT = "an aggregate without ORDER BY"
 RECOMPUTED = frozenset({"bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor"})
 # Above a call these keep every element where it is.
 AROUND = (exp.Coalesce, exp.Cast, exp.Paren)
@@ -60,7 +62,7 @@ def refuse_chosen_rows(query: exp.Expr, aggregates: frozenset[str]) -> None:
 def keeps_elements(item: exp.Expr, aggregates: frozenset[str]) -> bool:
     """Whether an output column shows all that an open call has collected, so that only its order is left open."""
     if is_call(item, aggregates):
-        return function_name(bare_call(item)) not in OVERWRITING
+        return True
     around = isinstance(item, AROUND) or (isinstance(item, exp.Anonymous) and function_name(item) in AROUND_BY_NAME)
     return (around or not any(map(is_open, calls_in(item, aggregates)))) and all(
         keeps_elements(child, aggregates) for child in item.iter_expressions() if not isinstance(child, exp.DataType)
@@ -81,14 +83,41 @@ def as_written(call: exp.Expr, argument: Callable[[exp.Column], exp.Expr]) -> tu
     return written, _in_stored_order(written)
 
 
-def with_places(rows: Relation) -> Relation:
-    """Add to the rows of one table where each of them is stored."""
-    found = leaves(rows)
-    leaf = found[0] if len(found) == 1 else None
-    if not isinstance(rows, Project) or not isinstance(leaf, Scan):
-        raise NotDifferentiable("an aggregate without ORDER BY over other rows than those of one table")
-    places = ((TABLE, own_column(leaf.alias, "tableoid")), (PLACE, own_column(leaf.alias, "ctid")))
-    return Project(rows.input, (*rows.columns, *((name, to_expr(column)) for name, column in places)))
+def with_places(rows: Relation, select: exp.Select, definition: Definition) -> Relation | None:
+    """Add to the rows of a table, or of tables that are joined, where each of them is stored.
+
+    Return None for other rows, such as those of an outer join: they are sorted by their text.
+    """
+    found = _joined(rows)
+    if len(found) != 1:
+        _refuse_own_aggregates(select, definition.aggregates)
+        refuse_lined_up_input(definition, WHAT)
+        if any(isinstance(leaf, Function) for leaf in leaves(rows)):
+            raise NotDifferentiable(f"{WHAT} over the rows of a function")
+    if not found or not isinstance(rows, Project):
+        return None
+    stored = [[own_column(leaf.alias, name) for name in ("tableoid", "ctid")] for leaf in found]
+    places = stored[0] if len(stored) == 1 else [_row(stored[0]), _row([each for pair in stored[1:] for each in pair])]
+    return Project(rows.input, (*rows.columns, *zip((TABLE, PLACE), map(to_expr, places), strict=True)))
+
+
+def _joined(rows: Relation) -> tuple[Scan, ...]:
+    """Return the tables of which the rows are an inner join, in the order of FROM; nothing where they are not."""
+    below = rows.input if isinstance(rows, Project) else rows
+    inputs = below.inputs if isinstance(below, Join) and not below.negated else (below,)
+    found = tuple(each for each in inputs if isinstance(each, Scan))
+    return found if len(found) == len(inputs) else ()
+
+
+def _row(values: list[exp.Column]) -> exp.Expr:
+    return exp.Anonymous(this="ROW", expressions=values)
+
+
+def _refuse_own_aggregates(select: exp.Select, aggregates: frozenset[str]) -> None:
+    """Refuse what may make something else than a list of rows that it takes in another order."""
+    for name in (function_name(bare_call(call)) for item in select.selects for call in calls_in(item, aggregates)):
+        if is_own(name):
+            raise NotDifferentiable(f"{name}() without ORDER BY, over other rows than those of one table")
 
 
 def _in_stored_order(call: exp.Expr) -> exp.Expr:

@@ -17,6 +17,7 @@ from pytrickle.plan.query.grouping import Grouping, IncrementalCalls
 from pytrickle.plan.query.guard import guard_rows
 from pytrickle.plan.query.inner_order import refuse_sorted_input
 from pytrickle.plan.query.one_scale import one_scale
+from pytrickle.plan.query.overwriting import refuse_equal_keys
 from pytrickle.plan.query.queries import Queries
 from pytrickle.plan.query.representative_calls import representatives_at_top
 from pytrickle.plan.query.representatives import Representatives, differing, is_representative, representative_columns
@@ -24,7 +25,7 @@ from pytrickle.plan.query.row_comparison import width
 from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import text_below
 from pytrickle.plan.query.shown_values import ambiguous_keys, show_values
-from pytrickle.plan.query.stored_order import refuse_other_shapes, with_places
+from pytrickle.plan.query.stored_order import WHAT, refuse_other_shapes, with_places
 from pytrickle.plan.query.subquery import hoist, put_back, take_out_of_calls
 from pytrickle.plan.sql.dialect import render
 
@@ -35,9 +36,9 @@ Incremental = Grouping[IncrementalCalls]
 
 
 def grouped_in_stored_order(query: exp.Select, context: Context, queries: Queries) -> Query | None:
-    """Read groups over one table of which calls take the rows as they are stored."""
+    """Read groups of which calls take the rows as they come."""
     definition = queries.facts.definition
-    refuse_sorted_input(definition, "an aggregate without ORDER BY")
+    refuse_sorted_input(definition, WHAT)
     refuse_other_shapes(query, definition.aggregates)
     return grouped_at_top(query, context, queries, recomputed=True)
 
@@ -54,6 +55,8 @@ def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomp
     lifted = [grouping.lift(item.unalias()) for item in query.selects]
     having = grouping.lift(query.args["having"].this) if query.args.get("having") else None
     blocks = hoist(queries, queries.blocks(query, context), found, context)
+    if recomputed:
+        refuse_equal_keys(facts, query, grouping.keys, blocks)
     rows, names = _rows(facts, grouping, blocks)
     ambiguous = ambiguous_keys(facts, rows, names[: len(grouping.keys)], _settled(facts, grouping, blocks, lifted))
     if ambiguous is None:
@@ -73,7 +76,7 @@ def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomp
     listed = _scaled(facts, grouping, blocks)
     aggregate = Aggregate(rows, names[: len(grouping.keys)], listed, condition, output, grouped, shown)
     shows = frozenset(name for (name, _), flag in zip(columns, flags, strict=True) if flag)
-    placed = with_places(rows) if recomputed else None
+    placed = with_places(rows, query, facts.definition) if recomputed else None
     text = _text_below(query, (*grouping.keys, *calls.arguments), found)
     return Query(rows, names, aggregate, text=text, representatives=shows, placed=placed)
 

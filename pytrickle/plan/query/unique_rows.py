@@ -10,14 +10,17 @@ from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.scope import tables_of
 
 
-def finds_one_row(facts: Facts, blocks: tuple[Block, ...]) -> bool:
-    """Whether unique keys lead to every source of the only block there is, from its constants and the rows around."""
+def finds_one_row(facts: Facts, blocks: tuple[Block, ...], given: frozenset[tuple[str, str]] = frozenset()) -> bool:
+    """Whether unique keys lead to every source of the only block there is, from its constants and the rows around.
+
+    The values of the columns that are `given`, as (alias, column) pairs, are known, and none is NULL.
+    """
     if len(blocks) != 1 or blocks[0].negated or not all(isinstance(leaf, Scan) for leaf in blocks[0].leaves):
         return False
     (block,) = blocks
     unknown = {leaf.alias: leaf for leaf in block.leaves if isinstance(leaf, Scan)}
     while unknown:
-        found = [alias for alias, scan in unknown.items() if _is_found(facts, block, scan, frozenset(unknown))]
+        found = [alias for alias, scan in unknown.items() if _is_found(facts, block, scan, frozenset(unknown), given)]
         if not found:
             return False
         for alias in found:
@@ -25,21 +28,23 @@ def finds_one_row(facts: Facts, blocks: tuple[Block, ...]) -> bool:
     return True
 
 
-def _is_found(facts: Facts, block: Block, scan: Scan, unknown: frozenset[str]) -> bool:
-    """Whether the columns of a unique key are equated with expressions over what is known."""
-    equated = set[str]()
+def _is_found(
+    facts: Facts, block: Block, scan: Scan, unknown: frozenset[str], given: frozenset[tuple[str, str]]
+) -> bool:
+    """Whether the columns of a unique key are given, or equated with expressions over what is known."""
+    equated = {name for alias, name in given if alias == scan.alias}
     for predicate in block.predicates:
         if isinstance(predicate.unnest(), exp.EQ):
             node = predicate.unnest()
             for side, other in ((node.this, node.expression), (node.expression, node.this)):
-                column = _column(side.unnest())
+                column = plain_column(side.unnest())
                 known = not tables_of(other) & unknown and not other.find(exp.Query)
                 if known and column is not None and column.table == scan.alias:
                     equated |= {column.name} if facts.compares_as_it_groups(column, block) else set()
     return any(key <= equated for key in facts.definition.source(scan.relid).keys)
 
 
-def _column(side: exp.Expr) -> exp.Column | None:
+def plain_column(side: exp.Expr) -> exp.Column | None:
     """Take a column out of the cast by which PostgreSQL compares a varchar: the texts are the same."""
     if isinstance(side, exp.Cast) and side.to.is_type(exp.DType.TEXT):
         side = side.this.unnest()
