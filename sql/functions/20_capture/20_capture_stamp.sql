@@ -33,21 +33,70 @@ COMMENT ON FUNCTION pgtrickle_private.was_part_of_another(text, text) IS
     'By two capture stamps, whether a column was written anew without anything of it being changed, or all columns of '
     'a relation were written, so that nobody can tell.';
 
+-- PostgreSQL lets nobody alter the type of a column that a hidden view names, but one that it only shows within whole
+-- rows; and nothing but the rows themselves tells of ALTER TYPE ... USING with the type that the column had.
+CREATE OR REPLACE FUNCTION pgtrickle_private.unguarded_columns(source regclass) RETURNS smallint[]
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT DISTINCT a.attnum
+        FROM pgt_dependencies AS d JOIN pgt_stream_tables AS s USING (pgt_id)
+            JOIN pg_attribute AS a ON a.attrelid = source AND a.attname = ANY (d.columns_used)
+        WHERE d.source_relid = source AND NOT EXISTS (
+            SELECT FROM views_below(s.view_relid) AS v(oid) JOIN pg_rewrite AS r ON r.ev_class = v.oid
+                JOIN pg_depend AS p ON p.classid = 'pg_rewrite'::regclass AND p.objid = r.oid
+            WHERE p.refclassid = 'pg_class'::regclass AND p.refobjid = source AND p.refobjsubid = a.attnum));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.unguarded_columns(regclass) IS
+    'The columns of a source that a stream table reads, of which PostgreSQL lets its owner alter the type.';
+
+CREATE OR REPLACE FUNCTION pgtrickle_private.was_rewritten(source regclass, before text, now text) RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    WITH columns AS MATERIALIZED (
+        SELECT split_part(b.word, ':', 1) AS name, string_to_array(b.word, ':') AS before,
+            string_to_array(n.word, ':') AS now
+        FROM string_to_table(before, ' ') WITH ORDINALITY AS b(word, place)
+            JOIN string_to_table(now, ' ') AS n(word) ON split_part(n.word, ':', 1) = split_part(b.word, ':', 1)
+        WHERE b.place > 1 AND b.word LIKE source::oid || '.%' AND b.word <> n.word)
+    -- A column that was not written itself differs by the file of its table.
+    SELECT EXISTS (SELECT FROM columns WHERE before[3] = now[3])
+        AND EXISTS (SELECT FROM columns AS c WHERE before[3] <> now[3]
+            AND split_part(c.name, '.', 2)::smallint = ANY (unguarded_columns(source)))
+$$;
+COMMENT ON FUNCTION pgtrickle_private.was_rewritten(regclass, text, text) IS
+    'By two capture stamps, whether a column that PostgreSQL does not keep as it is was altered, and the table written '
+    'anew.';
+
+-- Since PostgreSQL 17 an expression may be set, and set back, also in a child or a partition alone.
+CREATE OR REPLACE FUNCTION pgtrickle_private.expression_stamps(source regclass) RETURNS text
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+    SELECT md5(string_agg(concat(d.oid, ' ', d.xmin), ',' ORDER BY d.oid))
+    FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+        JOIN pgt_change_tracking AS t ON t.source_relid = source AND t.captured_columns ? a.attname::text
+    WHERE d.adrelid = ANY (capture_relations(source)) AND a.attgenerated = 's'
+$$;
+COMMENT ON FUNCTION pgtrickle_private.expression_stamps(regclass) IS
+    'The expressions of captured columns that a source, its partitions and children store; NULL if there are none.';
+
 -- Rows of the system catalogs carry the transaction that wrote them: what was altered and altered back looks the same
--- but for that. No column that is captured can be rewritten: the hidden view depends on it. A refresh may have read the
--- source while a partition was detached. Left to itself, PostgreSQL would look up all partitions for each of them.
+-- but for that. A refresh may have read the source while a partition was detached. Left to itself, PostgreSQL would
+-- look up all partitions for each of them.
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_stamp(source regclass, mode text) RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT concat_ws(' ', md5(concat_ws(';', string_agg(concat(t.oid, ' ', t.xmin), ',' ORDER BY t.oid), (
         SELECT string_agg(concat(i.inhparent, ' ', i.inhrelid, ' ', i.xmin), ',' ORDER BY i.inhparent, i.inhrelid)
         FROM pg_inherits AS i, (SELECT capture_relations(source) OFFSET 0) AS r(relids)
-        WHERE i.inhparent = ANY (r.relids) AND i.inhrelid = ANY (r.relids)))),
-        CASE WHEN mode = 'statement' THEN column_stamps(source) END)
+        WHERE i.inhparent = ANY (r.relids) AND i.inhrelid = ANY (r.relids)))) || COALESCE(
+            '/' || expression_stamps(source), ''), column_stamps(source))
     FROM capture_triggers(source, mode) AS e JOIN pg_trigger AS t ON t.tgrelid = e.relation
         AND t.tgname = e.trigger_name
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_stamp(regclass, text) IS
     'A text that changes when a capture trigger is altered, or a partition or child detached and attached again, which '
-    'its first word tells; the others are column_stamps().';
+    'its first word tells, behind a slash also with expression_stamps(); the others are column_stamps().';
 

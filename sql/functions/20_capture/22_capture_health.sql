@@ -65,11 +65,17 @@ BEGIN
          FROM capture_functions(source, tracking.buffer, columns) AS f
          LEFT JOIN pg_proc AS p ON p.proname = f.function_name AND p.pronamespace = 'pgtrickle_changes'::regnamespace
          WHERE p.prosrc IS DISTINCT FROM f.body LIMIT 1),
-        CASE WHEN split_part(tracking.trigger_stamp, ' ', 1) <> split_part(stamp, ' ', 1)
+        CASE WHEN split_part(split_part(tracking.trigger_stamp, ' ', 1), '/', 2) NOT IN (
+                '', split_part(split_part(stamp, ' ', 1), '/', 2))
+            THEN 'the expression of a generated column was changed' END,
+        CASE WHEN split_part(split_part(tracking.trigger_stamp, ' ', 1), '/', 1)
+                <> split_part(split_part(stamp, ' ', 1), '/', 1)
             THEN 'capture triggers were altered' || CASE WHEN cardinality(tracking.relations) > 1
                 THEN ', or partitions or children attached again' ELSE '' END END,
-        CASE WHEN was_part_of_another(tracking.trigger_stamp, stamp)
-            THEN 'it, or a child of it, may have been a part of another table for a while' END);
+        CASE WHEN tracking.capture_mode = 'statement' AND was_part_of_another(tracking.trigger_stamp, stamp)
+            THEN 'it, or a child of it, may have been a part of another table for a while' END,
+        CASE WHEN tracking.trigger_stamp <> stamp AND was_rewritten(source, tracking.trigger_stamp, stamp)
+            THEN 'it was written anew after a column was altered that a query reads within whole rows' END);
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_damage(regclass) IS

@@ -284,10 +284,10 @@ COMMENT ON FUNCTION pgtrickle_private.foreign_grants() IS
     'What somebody was granted on the catalog that settle_grants() would take back.';
 
 -- A catalog that is upgraded remembers from now on.
-SELECT pgtrickle_private.stamp_capture(t.source_relid) FROM pgtrickle.pgt_change_tracking AS t
-    WHERE COALESCE(t.trigger_stamp, '') NOT LIKE '% %'
-        AND COALESCE(t.trigger_stamp = split_part(
-            pgtrickle_private.capture_stamp(t.source_relid, t.capture_mode), ' ', 1), true);
+SELECT pgtrickle_private.stamp_capture(t.source_relid)
+    FROM pgtrickle.pgt_change_tracking AS t CROSS JOIN LATERAL (SELECT regexp_replace(
+        pgtrickle_private.capture_stamp(t.source_relid, t.capture_mode), '^([^ /]*)/[^ ]*', '\1')) AS c(former)
+    WHERE COALESCE(t.trigger_stamp IN (c.former, split_part(c.former, ' ', 1)), true);
 SELECT pgtrickle_private.renew_capture_functions();
 
 SELECT pgtrickle.settle_grants();
