@@ -20,6 +20,10 @@ THROUGH_SPARK = {"shop": "spark_shop", "diamond": 0}
 
 # For tests of what the versions of PostgreSQL do differently, in every run.
 on_both_servers = pytest.mark.parametrize("every_db", (OLDEST, NEWEST), indirect=True, ids="pg{}".format)
+since_18 = pytest.mark.skipif(NEWEST < 18, reason="the newest server that was given is older than PostgreSQL 18")
+only_on_18 = pytest.mark.parametrize(
+    "every_db", [pytest.param(NEWEST, marks=since_18)], indirect=True, ids="pg{}".format
+)
 
 
 def in_parts(number: int) -> pytest.MarkDecorator:

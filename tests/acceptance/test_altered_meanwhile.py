@@ -9,7 +9,7 @@ from pytrickle.schedule import pass_, tick
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
-from tests.servers import NEWEST
+from tests.repeats import only_on_18
 
 FUNCTION = "CREATE OR REPLACE FUNCTION f(i int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN i + {}; END'"
 ADDING = "CREATE FUNCTION adding(int, int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT $1 + $2'"
@@ -71,7 +71,7 @@ def altering(db: Database, monkeypatch: pytest.MonkeyPatch, ddl: str) -> None:
     monkeypatch.setattr(pass_, "empty_buffers", looking)
 
 
-@pytest.mark.parametrize("every_db", [NEWEST], indirect=True, ids="pg{}".format)
+@only_on_18
 @pytest.mark.parametrize(
     ("what", "mode"),
     [*((what, "FULL") for what in ALTERED), *((what, "AUTO") for what in ALTERED if what not in NOT_OF_CHANGES)],

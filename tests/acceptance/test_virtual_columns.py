@@ -10,7 +10,7 @@ import pytest
 
 import pytrickle
 from tests.conftest import Database
-from tests.servers import NEWEST
+from tests.repeats import only_on_18
 from tests.sql.checks import buffer_of
 
 # Every function in it counts as immutable, though most go by settings. The last column raises an error for some rows.
@@ -36,9 +36,6 @@ SET IntervalStyle = 'iso_8601';
 SET standard_conforming_strings = off
 """
 ROW = "0.1::float8 + 0.2, decode('ff', 'hex'), ARRAY['k', NULL], '2026-01-01 05:00+09'::timestamptz"
-
-
-with_virtual_columns = pytest.mark.parametrize("every_db", [NEWEST], indirect=True, ids="pg{}".format)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ def odd_session(db: Database) -> Any:
     return connection
 
 
-@with_virtual_columns
+@only_on_18
 @pytest.mark.parametrize("odd_creator", [False, True], ids=["", "and of the creator"])
 def test_the_settings_of_a_writer_do_not_matter(computed: Computed, odd_creator: bool) -> None:
     db, odd = computed.db, odd_session(computed.db)
@@ -100,7 +97,7 @@ def test_the_settings_of_a_writer_do_not_matter(computed: Computed, odd_creator:
         computed.assert_taken_in(rows)
 
 
-@with_virtual_columns
+@only_on_18
 def test_a_value_that_cannot_be_computed_stops_who_reads_it_and_no_writer(computed: Computed) -> None:
     computed.create(computed.db.connect(), "SELECT id, share FROM s")
     computed.db.execute("INSERT INTO s (id) VALUES (0), (5)")
@@ -112,7 +109,7 @@ def test_a_value_that_cannot_be_computed_stops_who_reads_it_and_no_writer(comput
     assert computed.db.execute("TABLE kept") == [(5, 20)]
 
 
-@with_virtual_columns
+@only_on_18
 def test_what_virtual_columns_are_computed_from_is_captured_as_long_as_they_are(computed: Computed) -> None:
     db = computed.db
     captured = "SELECT array(SELECT jsonb_object_keys(captured_columns) ORDER BY 1) FROM pgtrickle.pgt_change_tracking"
@@ -125,7 +122,7 @@ def test_what_virtual_columns_are_computed_from_is_captured_as_long_as_they_are(
     assert db.value("SELECT pgtrickle.capture_problem('s')") is None
 
 
-@with_virtual_columns
+@only_on_18
 def test_a_virtual_column_that_was_captured_by_its_values_is_captured_anew(computed: Computed) -> None:
     db = computed.db
     computed.create(db.connect(), "SELECT id, late FROM s")
@@ -136,7 +133,7 @@ def test_a_virtual_column_that_was_captured_by_its_values_is_captured_anew(compu
     computed.assert_taken_in(1)
 
 
-@with_virtual_columns
+@only_on_18
 def test_a_table_that_computes_where_its_rows_are_is_not_captured(computed: Computed) -> None:
     db = computed.db
     db.execute("ALTER TABLE s ADD place oid GENERATED ALWAYS AS (tableoid) VIRTUAL")
@@ -147,7 +144,7 @@ def test_a_table_that_computes_where_its_rows_are_is_not_captured(computed: Comp
     assert db.execute("SELECT place FROM kept") == db.execute("SELECT tableoid FROM s")
 
 
-@with_virtual_columns
+@only_on_18
 def test_children_that_compute_otherwise_are_read_as_their_parent_computes(computed: Computed) -> None:
     db = computed.db
     db.execute("CREATE TABLE kid (share integer GENERATED ALWAYS AS (-id) VIRTUAL) INHERITS (s)")

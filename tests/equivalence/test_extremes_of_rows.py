@@ -1,10 +1,9 @@
 """PostgreSQL 18 knows the extremes of rows, which are rows of no named type: no table of ours can hold them."""
 
-import pytest
 
 import pytrickle
 from tests.conftest import Database
-from tests.servers import NEWEST
+from tests.repeats import only_on_18
 
 QUERIES = {
     "rows": "SELECT c, max(p)::text AS m FROM t GROUP BY c",
@@ -14,7 +13,7 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("every_db", [NEWEST], indirect=True, ids="pg{}".format)
+@only_on_18
 def test_extremes_of_rows_are_read_whole_and_those_of_other_types_are_kept(every_db: Database) -> None:
     every_db.execute("CREATE TYPE pair AS (x int, y text)")
     every_db.execute("CREATE TYPE kind AS ENUM ('z', 'a')")
