@@ -264,3 +264,24 @@ def test_an_antijoin_is_everything_minus_what_has_a_partner(
 def _unmatched(left: Bag, right: Bag, column: str) -> Bag:
     partners = {row[COLUMNS.index(column)] for row in right} - {None}
     return Counter({row: n for row, n in left.items() if row[0] not in partners})
+
+
+def test_nodes_are_hashed_once_and_as_they_compare() -> None:
+    counted: list[str] = []
+
+    class Noted(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            counted.append(str(self))
+            return str.__hash__(self)
+
+    scan = Scan(Noted("x"), 1, ("a",))
+    nodes = [Join((scan,)), Project(scan, ()), UnionAll((scan,)), Operation(Distinct(), scan, ("a",), ("a",))]
+    nodes.append(Derived("d", nodes[-1]))  # type: ignore[arg-type]
+    for node in nodes:
+        same = replace(node)
+        assert same == node and hash(same) == hash(node) and {node: 1}[same]
+        before = len(counted)
+        assert hash(node) == hash(node) and len(counted) == before > 0
+    assert len(set(nodes)) == len(nodes) and Join((scan,)) != Join((scan,), negated=True)

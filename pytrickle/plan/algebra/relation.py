@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from pytrickle.plan.algebra.construct import Construct
 from pytrickle.plan.sql.dialect import row_order
@@ -108,8 +109,24 @@ class Scan:
     entry: str | None = None
 
 
+class Node:
+    """A node with others below it: it is hashed once, for compiling looks it up at every level of a plan."""
+
+    __slots__ = ("_hash",)
+    __match_args__: ClassVar[tuple[str, ...]] = ()
+    _hash: int
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            parts = (getattr(self, name) for name in self.__match_args__)
+            object.__setattr__(self, "_hash", hash((type(self), *parts)))
+            return self._hash
+
+
 @dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Node):
     """A construct computed from whole partitions of its input: rows that agree in `keys`, apart from all others.
 
     `exact` says that equal values of every argument are the same text, `columns_canonical` that those of every column
@@ -129,6 +146,7 @@ class Operation:
     types: tuple[str, ...] = ()
     representatives: frozenset[tuple[str, str]] = frozenset()
     pushed_down: frozenset[tuple[str, str]] = frozenset()
+    __hash__ = Node.__hash__
 
     @property
     def name(self) -> str:
@@ -174,7 +192,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class Derived(Node):
     """The result of an operation under an alias, at one version; its rows count once unless it is linear.
 
     With `excludes` it stands for the partners that rows must not have: its join is taken away from all rows.
@@ -185,6 +203,7 @@ class Derived:
     version: Version = Version.NEW
     negated: bool = False
     excludes: bool = False
+    __hash__ = Node.__hash__
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,27 +225,30 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
+class Join(Node):
     """Inner join of any number of relations; weights multiply, and change sign if it is `negated`."""
 
     inputs: tuple["Relation", ...]
     predicates: tuple[Predicate, ...] = ()
     negated: bool = False
+    __hash__ = Node.__hash__
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class Project(Node):
     """Named expressions over a relation; weights pass through."""
 
     input: "Relation"
     columns: tuple[tuple[str, Expr], ...]
+    __hash__ = Node.__hash__
 
 
 @dataclass(frozen=True, slots=True)
-class UnionAll:
+class UnionAll(Node):
     """Bag union of relations with the same columns; weights pass through."""
 
     inputs: tuple["Relation", ...]
+    __hash__ = Node.__hash__
 
 
 Leaf = Scan | Derived | Function
