@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from psycopg import IsolationLevel
 
-from tests.acceptance.conftest import TABLES, Shop, assert_shows
+from tests.acceptance.conftest import TABLES, Shop, advance, assert_shows
 from tests.repeats import first
+from tests.sql.checks import buffer_of
 
 
 @pytest.mark.parametrize("tolerance", first(1, ("5 minutes", "0")))
@@ -150,3 +152,38 @@ def test_a_trigger_that_advances_vouches_for_the_rows_that_fired_it(local_shop: 
     shop.tick()
     assert shop.rows("shown") == {(1,), (2,), (3,)}
     shop.assert_verified()
+
+
+@pytest.mark.parametrize(
+    "isolation", [IsolationLevel.READ_COMMITTED, IsolationLevel.REPEATABLE_READ], ids=lambda level: level.name
+)
+def test_a_first_load_comes_though_others_are_refreshed_while_loaders_are_open(
+    local_shop: Shop, isolation: IsolationLevel
+) -> None:
+    shop = local_shop
+    shop.pt.create_watermark_group("pipeline", ["orders", "order_lines"])
+    shop.pt.create_stream_table("current", "SELECT id, amount FROM orders", watermark_gating="none")
+    query = "SELECT o.id, o.amount, l.quantity FROM orders o LEFT JOIN order_lines l ON l.order_id = o.id"
+    shop.pt.create_stream_table("report", query, watermark_gating="hold_back", require_watermark=True)
+    shop.db.execute("INSERT INTO orders VALUES (1, 1, 10)")
+    assert {name: result.action for name, result in shop.tick().items()} == {"current": "FULL", "report": "SKIP"}
+    shop.db.execute("INSERT INTO orders VALUES (2, 1, 20)")
+    shop.tick()
+    changes = f"SELECT count(*) FROM {buffer_of(shop.db, 'orders')}"
+    assert shop.db.value(changes) == 0, "nobody is loading, so nobody has a cut"
+    loader = shop.db.connect(autocommit=False)
+    loader.isolation_level = isolation
+    loader.execute("INSERT INTO orders VALUES (3, 2, 30)")
+    advance(loader, "orders", "12:00")
+    shop.db.execute("INSERT INTO orders VALUES (4, 2, 40)")
+    assert shop.tick()["current"].action == "DIFFERENTIAL"
+    loader.commit()
+    shop.load("order_lines", "12:00", (1, 1, 5))
+    assert shop.tick()["report"].action == "FULL"
+    assert shop.rows("report") == {(1, 10, 5), (2, 20, None), (3, 30, None)}
+    shop.assert_verified()
+    shop.load("orders", "12:05")
+    shop.load("order_lines", "12:05", (4, 1, 6))
+    shop.tick()
+    assert shop.rows("report") == {(1, 10, 5), (2, 20, None), (3, 30, None), (4, 40, 6)}
+    assert shop.db.value(changes) == 0

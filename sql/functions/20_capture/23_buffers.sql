@@ -83,6 +83,52 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.lowest_cuts(pgtrickle.cut[]) IS
     'Those of some cuts that together cover what all of them cover, sorted; NULL of none.';
 
+-- Of the cuts of a source a later one covers an earlier one. So as soon as one of its advances can be read, that pins
+-- what all later ones need.
+CREATE OR REPLACE FUNCTION pgtrickle_private.first_cut_is_awaited(source regclass, cleaned pgtrickle.cut[])
+    RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM pgt_dependencies AS d JOIN pgt_stream_tables AS t USING (pgt_id)
+        WHERE d.source_relid = source AND d.source_type = 'TABLE' AND (d.frontier).snapshot IS NULL
+            AND t.watermark_gating = 'hold_back' AND NOT EXISTS (
+                SELECT FROM latest_entry(source, unbounded()) AS e
+                WHERE cut_is_readable(e.cut, d.captured_xid, d.captured_pos, COALESCE(cleaned, '{}'))));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.first_cut_is_awaited(regclass, pgtrickle.cut[]) IS
+    'Whether a stream table that holds back is not filled yet, and can read none of the advances of this source that '
+    'are committed.';
+
+-- An advance that is not committed cannot be seen, and its cut may be older than what others show by now. But it has
+-- the watermark locked before it takes its cut, so that covers the committed advances. And its transaction has its
+-- number by then. A frontier is older than the number of the refresh that stored it, which is the xmin of its row:
+-- where all transactions with lower numbers have ended, those that are open took their cuts later. The xmax of a
+-- snapshot does not tell that: it is lower than the numbers of some that were open.
+-- At REPEATABLE READ a transaction may have read long before it wrote, and so got its number: that is not noticed, and
+-- what holds back waits for an advance that it can read.
+CREATE OR REPLACE FUNCTION pgtrickle_private.open_advances_cover(source regclass, cuts pgtrickle.cut[])
+    RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+DECLARE
+    oldest_open CONSTANT xid := pg_snapshot_xmin(pg_current_snapshot())::xid;
+    newest CONSTANT cut := (SELECT e.cut FROM latest_entry(source, unbounded()) AS e);
+BEGIN
+    RETURN EXISTS (SELECT FROM unnest(cuts) AS c WHERE cut_covers(newest, c))
+        OR EXISTS (
+            SELECT FROM pgt_dependencies AS d
+            WHERE d.source_relid = source AND d.source_type <> 'UNCAPTURED' AND (d.frontier).snapshot IS NOT NULL
+                -- Else it covers a transaction that may have ended later than the snapshot was taken.
+                AND (d.frontier).xid IS NULL AND age(d.xmin) > age(oldest_open));
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.open_advances_cover(regclass, pgtrickle.cut[]) IS
+    'Whether the cut of an advance of this source that is not committed yet, or is still to come, certainly covers '
+    'what all of these cuts, with those that its consumers show among them, cover.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.needed_cuts(source regclass, cleaned pgtrickle.cut[])
     RETURNS pgtrickle.cut[]
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -96,12 +142,13 @@ BEGIN
     IF cuts IS NOT NULL AND EXISTS (SELECT FROM pgt_stream_tables AS t WHERE t.watermark_retention IS NOT NULL) THEN
         cuts := cuts || ARRAY(SELECT r FROM retained_cuts(source, cleaned) AS r);
     END IF;
-    RETURN lowest_cuts(cuts);
+    RETURN CASE WHEN NOT first_cut_is_awaited(source, cleaned) OR open_advances_cover(source, cuts)
+        THEN lowest_cuts(cuts) END;
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.needed_cuts(regclass, pgtrickle.cut[]) IS
     'The lowest of the cuts from which changes of a source are still read, will be, or are retained; NULL before any '
-    'stream table was filled.';
+    'stream table was filled, and while a first load may need what an open transaction has a cut of.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.covered_by_all(cuts pgtrickle.cut[]) RETURNS text
     LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp

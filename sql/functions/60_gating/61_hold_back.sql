@@ -23,6 +23,23 @@ COMMENT ON FUNCTION pgtrickle_private.missing_entry(pgtrickle.pgt_watermark_grou
     'A source of the group without an advance of its kind that these stream tables can read, if there is one, and '
     'whether all that read it show more than it already.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.why_unreadable(readers bigint[], p_source regclass) RETURNS text
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN p_source || CASE WHEN EXISTS (
+        SELECT FROM latest_entry(p_source, unbounded()) AS e
+        WHERE NOT can_read(readers, p_source, e.cut) AND NOT EXISTS (
+            SELECT FROM pgt_dependencies AS d WHERE d.pgt_id = ANY (readers) AND d.source_relid = p_source
+                AND NOT covers(e.cut, d.captured_xid, d.captured_pos)))
+        THEN ' has not advanced since changes beyond its newest advance were deleted'
+        ELSE ' has not advanced since its changes are captured' END;
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.why_unreadable(bigint[], regclass) IS
+    'Why these stream tables cannot read a source at its newest advance: it is older than capture, or the change '
+    'buffer was cleaned.';
+
 -- Tables of one chain must choose the same time, or the upper one would mix two.
 CREATE OR REPLACE FUNCTION pgtrickle_private.other_tolerance(p_pgt_id bigint, upstream bigint[], p_group_id integer)
     RETURNS text
@@ -132,8 +149,7 @@ BEGIN
         ELSIF NOT missing.overtaken THEN
             waiting_for := (SELECT array_to_string(NULLIF(a.never_advanced, '{}'), ', ')
                 FROM group_alignment(p_group_id) AS a);
-            reason := COALESCE(waiting_for || ' never advanced', missing.source
-                || ' has not advanced since its changes are captured'
+            reason := COALESCE(waiting_for || ' never advanced', why_unreadable(upstream, missing.source)
                 || CASE WHEN is_final((SELECT e.progress FROM latest_entry(missing.source, unbounded()) AS e))
                     THEN ', and cannot advance further: take its watermark back by pgtrickle.reset_watermark(), and '
                         'advance it again' ELSE '' END);
