@@ -1,6 +1,5 @@
 """PostgreSQL 18 knows the extremes of rows, which are rows of no named type: no table of ours can hold them."""
 
-
 import pytrickle
 from tests.conftest import Database
 from tests.repeats import only_on_18
