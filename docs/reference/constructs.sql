@@ -184,6 +184,8 @@ SELECT id FROM orders WHERE note = ANY (ARRAY(SELECT name FROM customers)) AND a
 SELECT sensor FROM readings WHERE tags && ARRAY(SELECT name FROM customers) OR cardinality(ARRAY(SELECT id FROM orders)) > 30;
 -- ARRAY(subquery) without ORDER BY
 SELECT id, ARRAY(SELECT o.id FROM orders o WHERE o.customer = c.id) AS orders FROM customers c;
+-- the first rows of another table, as JSON
+SELECT c.id, (SELECT json_agg(q) FROM (SELECT o.id, o.amount FROM orders o WHERE o.customer = c.id ORDER BY o.amount DESC, o.id LIMIT 3) q) AS largest FROM customers c;
 -- over the elements of an array
 SELECT sensor, (SELECT string_agg(t.x, ', ' ORDER BY t.x) FROM unnest(r.tags) AS t (x)) AS tags FROM readings r;
 
@@ -262,6 +264,8 @@ SELECT customer, array_agg(DISTINCT note ORDER BY note DESC) AS notes FROM order
 SELECT customer, jsonb_agg(note ORDER BY id) AS notes FROM orders GROUP BY customer;
 -- jsonb_agg without ORDER BY
 SELECT customer, jsonb_agg(note) AS notes FROM orders GROUP BY customer;
+-- array_agg without ORDER BY, over a subquery that sorts
+SELECT array_agg(q.name) AS names FROM (SELECT name FROM customers ORDER BY id) q;
 -- array_agg without ORDER BY, over rows that are joined
 SELECT c.name, array_agg(o.id) AS ids FROM customers c LEFT JOIN orders o ON o.customer = c.id GROUP BY c.name;
 -- array_agg without ORDER BY, over UNION ALL

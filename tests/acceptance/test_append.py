@@ -224,7 +224,7 @@ def test_append_says_what_it_lacks(
     [
         ("SELECT page, max(at) AS window_end FROM clicks GROUP BY page", "must be known of a group"),
         ("SELECT at AS window_end FROM clicks ORDER BY at LIMIT 3", "LIMIT"),
-        ("SELECT at AS window_end, jsonb_object_agg(id, page) AS pages FROM clicks GROUP BY at", "needs a delta rule"),
+        ("SELECT at AS window_end, jsonb_object_agg(page, id) AS pages FROM clicks GROUP BY at", "needs a delta rule"),
     ],
 )
 def test_a_query_whose_rows_cannot_be_final_is_refused(events: Shop, query: str, sentence: str) -> None:

@@ -53,7 +53,7 @@ def test_what_a_whole_refresh_changes_is_read_by_a_plan_that_is_kept(filled: Sho
 
 def test_changes_that_turn_out_to_be_many_are_counted_once(filled: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, counts = list[object](), change_ranges._counts
-    monkeypatch.setattr(change_ranges, "_counts", lambda each: asked.append(each) or counts(each))
+    monkeypatch.setattr(change_ranges, "_counts", lambda each, timed: asked.append(each) or counts(each, timed))
     monkeypatch.setattr(refresh_plan, "FEW_CHANGES", 5)
     filled.db.execute("INSERT INTO orders SELECT n, 1, 10 FROM generate_series(10, 20) AS n")
     assert filled.pt.refresh("changes").rows_inserted == 11

@@ -71,7 +71,10 @@ FULL = {
     "last value": ("SELECT k, jsonb_object_agg('a', x) AS s FROM t GROUP BY k", "without ORDER BY"),
     "decides": ("SELECT k FROM t GROUP BY k HAVING string_agg(x, '') > 'C'", "without ORDER BY"),
     "sorts": ("SELECT k, string_agg(x, '') AS s FROM t GROUP BY k ORDER BY s LIMIT 2", "without ORDER BY"),
-    "sorted below": ("SELECT string_agg(q.x, '') AS s FROM (SELECT x FROM t ORDER BY v) AS q", "something below sorts"),
+    "sorted below": (
+        "SELECT string_agg(q.x, '') AS s FROM (SELECT x FROM t ORDER BY v) AS q, s",
+        "something below sorts",
+    ),
     "half sorted": (
         "SELECT k, string_agg(x, ',' ORDER BY id) AS s, string_agg(x, ',') AS u FROM t GROUP BY k",
         "string_agg() beside",

@@ -36,6 +36,7 @@ from pytrickle.plan.query.select_clauses import (
     unrolls,
 )
 from pytrickle.plan.query.shown_values import ambiguous_keys
+from pytrickle.plan.query.sorted_input import order_as_input
 from pytrickle.plan.query.stored_order import refuse_chosen_rows, takes_rows_as_stored
 from pytrickle.plan.query.subquery import expanded
 from pytrickle.plan.query.top_grouping import grouped_at_top, grouped_in_stored_order
@@ -55,7 +56,7 @@ def parse(definition: Definition, probe: Probe) -> Query:
         raise NotDifferentiable(reason)
     tree = parse_query(definition.text, definition.aggregates)
     _check_survival(definition, tree, probe)
-    tree = sort_unseen(tree)
+    tree = order_as_input(sort_unseen(tree), definition.aggregates)
     queries = Queries(Facts(definition, probe))
     query, context = queries.unwrapped(tree, Context({}, {}))
     if any(query.args.get(clause) for clause in CLAUSES):

@@ -22,6 +22,8 @@ from pytrickle.plan.query.join_alias import is_joined, under_join_alias
 from pytrickle.plan.query.on_subquery import by_side
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scalar_subquery import lateral_aggregate
+from pytrickle.plan.query.scope import reads_around
+from pytrickle.plan.query.sorted_input import order_as_input
 from pytrickle.plan.query.subquery import filtered
 from pytrickle.plan.query.values_rows import as_union
 from pytrickle.plan.query.whole_row import under_alias, with_rows
@@ -74,7 +76,8 @@ class FromClause:
         lateral = lateral_aggregate(self.recursion, left, join, context)
         if lateral is not None:
             return lateral
-        if (join.side or "").upper() not in {"RIGHT", "FULL"} and _may_be_lateral(join.this):
+        lateral_item = _may_be_lateral(join.this) or _reads_around(join.this, context)
+        if (join.side or "").upper() not in {"RIGHT", "FULL"} and lateral_item:
             # Each block has expressions of its own for the names that a lateral item refers to.
             return tuple(found for block in left for found in self._beside(block, join, context))
         right = self._item(join.this, Context(context.ctes, {}))
@@ -127,7 +130,9 @@ class FromClause:
             return self._item(inner, context)
         if is_joined(inner):
             return under_join_alias(self.facts.definition, self._item(inner, alone), item)
-        return under_alias(self.recursion.derived(inner, alone), item, self.facts.definition)
+        # Without LATERAL it sees the rows around the SELECT, but not what stands beside it.
+        seen = context if _reads_around(item, context) else alone
+        return under_alias(self.recursion.derived(inner, seen), item, self.facts.definition)
 
     def _table(self, table: exp.Table, ctes: Ctes) -> Blocks:
         if not table.db and table.name in ctes:
@@ -139,7 +144,8 @@ class FromClause:
             return under_alias(under_names(shared, cte.entry.alias_column_names), table, self.facts.definition)
         for view in self.facts.definition.views:
             if (view.schema, view.name) == (table.db, table.name):
-                query = parse_query(view.text, self.facts.definition.aggregates)
+                aggregates = self.facts.definition.aggregates
+                query = order_as_input(parse_query(view.text, aggregates), aggregates)
                 return under_alias(self._shared(view, query, {}), table, self.facts.definition, view)
         for source in self.facts.definition.sources:
             # ONLY says nothing here: of a table with children it is not captured, and the database refuses a delta.
@@ -183,6 +189,11 @@ def _joins(node: exp.Expr) -> Iterator[exp.Join]:
         alone.set("joins", None)
         yield exp.Join(this=alone, kind="CROSS")
         yield from further
+
+
+def _reads_around(item: exp.Expr, context: Context) -> bool:
+    """Whether a named subquery in FROM refers to the rows around it."""
+    return isinstance(item, exp.Subquery) and bool(item.alias) and reads_around(item.this, context.outer)
 
 
 def _is_tied(join: exp.Join) -> bool:

@@ -78,7 +78,9 @@ def _row_is_null(test: exp.Is, names: Names, outer: Names) -> exp.Expr:
 
 def reads_around(query: exp.Expr, outer: Names) -> bool:
     """Whether a query refers to a FROM item around it by an alias that it does not give itself."""
-    own = {alias.name for alias in query.find_all(exp.TableAlias)} | {each.name for each in query.find_all(exp.Table)}
+    own = {each.name for each in query.find_all(exp.TableAlias)} | {
+        each.alias_or_name for each in query.find_all(exp.Table)
+    }
     return any(column.table in outer and column.table not in own for column in query.find_all(exp.Column))
 
 
