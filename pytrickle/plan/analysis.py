@@ -20,7 +20,7 @@ from pytrickle.plan.postgres.length import TOO_LONG
 from pytrickle.plan.query.defining_query import parse
 from pytrickle.plan.query.hidden_order import body_of
 from pytrickle.plan.query.probe import Probe, hashed_columns
-from pytrickle.plan.sql.rounding import refuse_rounding
+from pytrickle.plan.sql.rounding import ROUNDING, refuse_rounding
 from pytrickle.plan.sql.types import is_exact, is_short
 
 STUMBLES = (
@@ -137,7 +137,9 @@ def _grouped(query: Query, definition: Definition, probe: Probe) -> Grouped | No
 def _refuse_order_dependence(aggregate: Aggregate, rows: str, types: dict[str, str], probe: Probe) -> None:
     """Adding floating-point numbers in another order gives other last digits, so no delta can be exact."""
     for call in aggregate.calls:
-        if call.function not in {"sum", "avg"} or call.argument is None or adds_exactly(types[call.argument]):
+        written = call.written or f"{call.function}(d.{call.argument})"
+        function = written.partition("(")[0].lower()
+        if not function.startswith(ROUNDING) or (call.argument and adds_exactly(types[call.argument])):
             continue
-        (result,) = probe.column_types(f"SELECT {call.function}(d.{call.argument}) FROM (\n{rows}\n) AS d")
-        refuse_rounding(call.function, result)
+        (result,) = probe.column_types(f"SELECT {written} FROM (\n{rows}\n) AS d")
+        refuse_rounding(function, result)

@@ -38,7 +38,7 @@ DIFFERENTIAL = {
     "first": "SELECT k, string_agg(x, ',') AS s FROM t GROUP BY k ORDER BY k LIMIT 3",
     "through a view": "SELECT q.k, string_agg(q.x, ',') AS s FROM (SELECT * FROM t WHERE id < 23) AS q GROUP BY q.k",
 }
-# Over the rows of several tables, whose order PostgreSQL's plan decides: only the elements are compared.
+# Over the rows of several tables, or beside DISTINCT, PostgreSQL's plan decides the order: only elements are compared.
 JOINED = {
     "inner": "SELECT s.k, string_agg(t.x, ',') AS s, array_agg(t.id) AS ids FROM s JOIN t USING (k) GROUP BY s.k",
     "outer": "SELECT s.y, json_agg(json_build_object('x', t.x, 'v', t.v)) AS s FROM s LEFT JOIN t USING (k) GROUP BY 1",
@@ -47,6 +47,8 @@ JOINED = {
     "of groups": "SELECT q.n, array_agg(q.k) AS s FROM (SELECT k, count(*) AS n FROM t GROUP BY k) AS q GROUP BY q.n",
     "distinct": "SELECT s.y, jsonb_agg(q.x) AS s FROM s JOIN (SELECT DISTINCT k, x FROM t) AS q USING (k) GROUP BY 1",
     "everything": "SELECT jsonb_agg(t.x) AS s, count(*) AS n FROM t FULL JOIN s USING (k)",
+    "counted": "SELECT k, array_agg(x) AS s, count(DISTINCT v) AS n, stddev(v) AS d, "
+    "count(DISTINCT x) FILTER (WHERE v > 1) AS f FROM t GROUP BY k",
 }
 JOINED_CHANGES = (
     *CHANGES,
@@ -79,7 +81,12 @@ FULL = {
         "SELECT k, string_agg(x, ',' ORDER BY id) AS s, string_agg(x, ',') AS u FROM t GROUP BY k",
         "string_agg() beside",
     ),
-    "distinct": ("SELECT count(DISTINCT x) AS n, string_agg(x, ',') AS u FROM t", "count() beside"),
+    "distinct": ("SELECT sum(DISTINCT v) AS n, string_agg(x, ',') AS u FROM t", "sum() beside"),
+    "middle": (
+        "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY v) AS m, array_agg(x) AS u FROM t",
+        "without ORDER BY",
+    ),
+    "rounded": ("SELECT stddev(v::float8) AS d, array_agg(x) AS u FROM t", "stddev() over double precision"),
     "grouped twice": (
         "SELECT count(*) AS n FROM (SELECT string_agg(x, '') AS s FROM t GROUP BY k) AS q",
         "without ORDER",

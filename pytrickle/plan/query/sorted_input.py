@@ -20,7 +20,7 @@ def order_as_input(tree: exp.Expr, aggregates: frozenset[str]) -> exp.Expr:
     >>> from pytrickle.plan.sql.dialect import parse_query
     >>> query = parse_query("SELECT json_agg(q.b) FROM (SELECT b FROM c ORDER BY b DESC LIMIT 3) AS q")
     >>> render(order_as_input(query, frozenset({"json_agg"}))).partition(" FROM ")[0]
-    'SELECT JSON_AGG("q"."b" ORDER BY "q"."b" DESC)'
+    'SELECT json_agg("q"."b" ORDER BY "q"."b" DESC)'
     """
     result = tree.copy()
     for select in list(result.find_all(exp.Select)):

@@ -15,11 +15,10 @@ from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.relation import Function, Join, Project, Relation, Scan, leaves
 from pytrickle.plan.postgres.consolidate import PLACE, TABLE
 from pytrickle.plan.query.block import own_column, to_expr
-from pytrickle.plan.query.calls import ORDERED, bare_call, function_name, is_call, is_own
+from pytrickle.plan.query.calls import ORDERED, UNORDERED, bare_call, function_name, is_call, is_own
 from pytrickle.plan.query.inner_order import refuse_lined_up_input
 
 WHAT = "an aggregate without ORDER BY"
-RECOMPUTED = frozenset({"bool_and", "bool_or", "every", "bit_and", "bit_or", "bit_xor"})
 # Above a call these keep every element where it is.
 AROUND = (exp.Coalesce, exp.Cast, exp.Paren)
 AROUND_BY_NAME = frozenset({
@@ -72,15 +71,16 @@ def keeps_elements(item: exp.Expr, aggregates: frozenset[str]) -> bool:
 def as_written(call: exp.Expr, argument: Callable[[exp.Column], exp.Expr]) -> tuple[exp.Expr, exp.Expr]:
     """Write a call that is recomputed over the rows' arguments: as it is, and with the rows in their stored order.
 
-    A call that sorts is refused: PostgreSQL may sort the rows for it before all calls see them.
+    One that sorts is refused: what ties in its order would come as the rows do.
     """
     name = function_name(bare_call(call))
     written = call.copy().transform(lambda node: argument(node) if isinstance(node, exp.Column) else node)
-    if name in RECOMPUTED and bare_call(call).find(exp.Distinct) is None:
-        return written, written
-    if not is_open(call):
+    if is_open(call):
+        return written, _in_stored_order(written)
+    settled = name == "count" or (name in UNORDERED and not call.find(exp.Distinct))
+    if not settled or call.find(exp.Order, exp.WithinGroup):
         raise NotDifferentiable(f"{name}() beside an aggregate without ORDER BY")
-    return written, _in_stored_order(written)
+    return written, written
 
 
 def with_places(rows: Relation, select: exp.Select, definition: Definition) -> Relation | None:
