@@ -185,7 +185,7 @@ SELECT sensor FROM readings WHERE tags && ARRAY(SELECT name FROM customers) OR c
 -- ARRAY(subquery) without ORDER BY
 SELECT id, ARRAY(SELECT o.id FROM orders o WHERE o.customer = c.id) AS orders FROM customers c;
 -- the first rows of another table, as JSON
-SELECT c.id, (SELECT json_agg(q) FROM (SELECT o.id, o.amount FROM orders o WHERE o.customer = c.id ORDER BY o.amount DESC, o.id LIMIT 3) q) AS largest FROM customers c;
+SELECT c.id, (SELECT jsonb_agg(q) FROM (SELECT o.id, o.amount FROM orders o WHERE o.customer = c.id ORDER BY o.amount DESC, o.id LIMIT 3) q) AS largest FROM customers c;
 -- over the elements of an array
 SELECT sensor, (SELECT string_agg(t.x, ', ' ORDER BY t.x) FROM unnest(r.tags) AS t (x)) AS tags FROM readings r;
 

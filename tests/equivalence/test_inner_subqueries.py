@@ -48,6 +48,13 @@ SORTED = {
     "ORDER BY u.at, u.id LIMIT 2) AS q) AS l ON true",
     "view": "SELECT d.id, newest.vs FROM d CROSS JOIN newest",
 }
+DIFFERENT = "FROM (SELECT DISTINCT u.v FROM u WHERE u.k = min(d.id)) AS q"
+OF_GROUPS = {
+    "least": f"SELECT k, (SELECT max(q.v) {DIFFERENT}) AS m, count(*) AS n FROM d GROUP BY k",
+    "kept": f"SELECT k, sum(v) AS v FROM d GROUP BY k HAVING EXISTS (SELECT {DIFFERENT} WHERE q.v > 3)",
+    "first": "SELECT k, (SELECT sum(q.v) FROM "
+    "(SELECT u.v FROM u WHERE u.k = count(d.id) ORDER BY u.v DESC, u.id LIMIT 2) AS q) AS m FROM d GROUP BY k",
+}
 NOT_TOLD = {
     "whole rows": "SELECT jsonb_agg(q.*) AS s FROM (SELECT k, v FROM u ORDER BY at, id LIMIT 5) AS q",
     "renamed": "SELECT array_agg(q.a) AS s FROM (SELECT v FROM u ORDER BY id) AS q (a)",
@@ -76,6 +83,10 @@ def play(db: Database, queries: dict[str, str]) -> None:
 def test_a_subquery_in_from_sees_the_rows_around_its_query(every_db: Database, nth: int) -> None:
     names = list(CORRELATED)[nth::3]
     play(every_db, {name: f"SELECT d.id, {CORRELATED[name]} AS s FROM d" for name in names})
+
+
+def test_it_sees_what_is_computed_of_a_group(every_db: Database) -> None:
+    play(every_db, OF_GROUPS)
 
 
 @in_parts(2)

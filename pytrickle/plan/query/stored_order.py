@@ -86,7 +86,7 @@ def as_written(call: exp.Expr, argument: Callable[[exp.Column], exp.Expr]) -> tu
 def with_places(rows: Relation, select: exp.Select, definition: Definition) -> Relation | None:
     """Add to the rows of a table, or of tables that are joined, where each of them is stored.
 
-    Return None for other rows, such as those of an outer join: they are sorted by their text.
+    Return None for other rows, such as those of an outer join: they are sorted by their values.
     """
     found = _joined(rows)
     if len(found) != 1:

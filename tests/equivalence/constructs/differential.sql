@@ -748,3 +748,6 @@ SELECT k, sum(v * (SELECT c.id FROM a AS c WHERE c.id = a.s)) AS s FROM a GROUP 
 SELECT k, s % 2 AS half, rank(k) WITHIN GROUP (ORDER BY id) AS r, percentile_disc(0.5) WITHIN GROUP (ORDER BY id) AS p,
     rank((s % 2) + 1) WITHIN GROUP (ORDER BY s) AS h
 FROM a GROUP BY k, s % 2;
+
+-- aggregate_of_the_query_around
+SELECT k, (SELECT max(x.v) FROM (SELECT DISTINCT b.v FROM b WHERE b.k = min(a.id)) x) AS m FROM a GROUP BY k;

@@ -33,9 +33,6 @@ SELECT avg(x.v) AS mean FROM (SELECT DISTINCT v FROM a) x;
 -- text_of_an_extremum: one of several equal values of type double precision
 SELECT k, max(f)::text AS most FROM keyless GROUP BY k;
 
--- aggregate_of_the_query_around: a reference to an aggregate or a window function of a query around it
-SELECT k, (SELECT max(x.v) FROM (SELECT DISTINCT b.v FROM b WHERE b.k = min(a.id)) x) AS m FROM a GROUP BY k;
-
 -- limit_without_order: LIMIT below the top of the query, without ORDER BY
 SELECT count(*) AS n FROM (SELECT id FROM a LIMIT 3) x;
 
