@@ -55,16 +55,14 @@ COMMENT ON FUNCTION pgtrickle_private.unguarded_columns(regclass) IS
 CREATE OR REPLACE FUNCTION pgtrickle_private.was_rewritten(source regclass, before text, now text) RETURNS boolean
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
-    WITH columns AS MATERIALIZED (
-        SELECT split_part(b.word, ':', 1) AS name, string_to_array(b.word, ':') AS before,
-            string_to_array(n.word, ':') AS now
-        FROM string_to_table(before, ' ') WITH ORDINALITY AS b(word, place)
-            JOIN string_to_table(now, ' ') AS n(word) ON split_part(n.word, ':', 1) = split_part(b.word, ':', 1)
-        WHERE b.place > 1 AND b.word LIKE source::oid || '.%' AND b.word <> n.word)
-    -- A column that was not written itself differs by the file of its table.
-    SELECT EXISTS (SELECT FROM columns WHERE before[3] = now[3])
-        AND EXISTS (SELECT FROM columns AS c WHERE before[3] <> now[3]
-            AND split_part(c.name, '.', 2)::smallint = ANY (unguarded_columns(source)))
+    -- The file of its table is part of what a column is like: of a table that was written anew none is as it was.
+    SELECT COALESCE(bool_and(b.word <> n.word)
+        AND bool_or(split_part(b.word, ':', 3) <> split_part(n.word, ':', 3)
+            AND split_part(substr(b.word, position('.' IN b.word) + 1), ':', 1)::smallint = ANY (u.numbers)), false)
+    FROM (SELECT unguarded_columns(source) OFFSET 0) AS u(numbers),
+        string_to_table(before, ' ') WITH ORDINALITY AS b(word, place)
+        JOIN string_to_table(now, ' ') AS n(word) ON split_part(n.word, ':', 1) = split_part(b.word, ':', 1)
+    WHERE b.place > 1 AND b.word LIKE source::oid || '.%'
 $$;
 COMMENT ON FUNCTION pgtrickle_private.was_rewritten(regclass, text, text) IS
     'By two capture stamps, whether a column that PostgreSQL does not keep as it is was altered, and the table written '
