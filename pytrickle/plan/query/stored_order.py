@@ -17,8 +17,11 @@ from pytrickle.plan.postgres.consolidate import PLACE, TABLE
 from pytrickle.plan.query.block import own_column, to_expr
 from pytrickle.plan.query.calls import ORDERED, UNORDERED, bare_call, function_name, is_call, is_own
 from pytrickle.plan.query.inner_order import refuse_lined_up_input
+from pytrickle.plan.query.representative_calls import CHOOSING
 
 WHAT = "an aggregate without ORDER BY"
+# What others choose of equal values, such as 1 and 1.00, would be that of the row which comes first.
+SETTLED = UNORDERED - CHOOSING
 # Above a call these keep every element where it is.
 AROUND = (exp.Coalesce, exp.Cast, exp.Paren)
 AROUND_BY_NAME = frozenset({
@@ -77,7 +80,7 @@ def as_written(call: exp.Expr, argument: Callable[[exp.Column], exp.Expr]) -> tu
     written = call.copy().transform(lambda node: argument(node) if isinstance(node, exp.Column) else node)
     if is_open(call):
         return written, _in_stored_order(written)
-    settled = name == "count" or (name in UNORDERED and not call.find(exp.Distinct))
+    settled = name == "count" or (name in SETTLED and not call.find(exp.Distinct))
     if not settled or call.find(exp.Order, exp.WithinGroup):
         raise NotDifferentiable(f"{name}() beside an aggregate without ORDER BY")
     return written, written
