@@ -5,7 +5,7 @@ import pytest
 from pytrickle.errors import NotDifferentiable
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
-from tests.equivalence.oracle import differences
+from tests.equivalence.played import assert_differential
 from tests.repeats import in_parts
 
 TABLES = """
@@ -64,19 +64,7 @@ NOT_TOLD = {
 
 
 def play(db: Database, queries: dict[str, str]) -> None:
-    db.execute(TABLES)
-    with local_client(db.dsn) as (client, _):
-        for name, query in queries.items():
-            client.create_stream_table(f'"{name}"', query, refresh_mode="DIFFERENTIAL")
-        client.tick()
-        for change in CHANGES:
-            db.execute(change)
-            assert {(result.action, result.error) for result in client.tick()} <= {
-                ("DIFFERENTIAL", None),
-                ("NO_DATA", None),
-            }
-            for name, query in queries.items():
-                assert not differences(db.connect(), f'"{name}"', query, True), name
+    assert_differential(db, TABLES, {f'"{name}"': query for name, query in queries.items()}, CHANGES)
 
 
 @in_parts(3)
