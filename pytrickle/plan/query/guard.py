@@ -42,12 +42,15 @@ def guard_rows(facts: Facts, rows: Rows, deciding: int | None = None) -> Rows:
 
 
 def fallible_last(conjuncts: list[exp.Expr]) -> list[exp.Expr]:
-    """Order conjuncts, those last that may fail and relate several FROM items, as join conditions do not."""
+    """Order conjuncts, those last that may fail and relate several FROM items, as join conditions do not.
+
+    Of the others those with subqueries come last, so that these know what holds for the rows they are asked for.
+    """
 
     def relates(part: exp.Expr) -> bool:
         return len({column.table for column in part.find_all(exp.Column)}) > 1 and may_fail(part)
 
-    return sorted(conjuncts, key=relates)
+    return sorted(conjuncts, key=lambda part: (relates(part), part.find(exp.Query) is not None))
 
 
 def guard_cases(facts: Facts, cases: list[Case], divided: bool) -> list[Case]:

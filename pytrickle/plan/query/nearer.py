@@ -1,0 +1,54 @@
+"""References of a subquery to rows further around, read from the rows right around it where both are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqlglot import exp
+
+from pytrickle.plan.query.block import Block
+from pytrickle.plan.query.context import Context
+from pytrickle.plan.query.facts import Facts
+from pytrickle.plan.query.mixed_equality import types_among
+from pytrickle.plan.sql.types import is_exact
+
+
+def nearer(facts: Facts, block: Block, context: Context) -> Context:
+    """Have columns of the rows around a block stand for its own columns, which its conditions equate with them.
+
+    In `FROM o WHERE o.uid = u.id AND o.at < (SELECT max(p.at) FROM p WHERE p.uid = u.id)` the subquery is then tied to
+    o alone. For a row of the block both columns are one value if equal values of their type are the same.
+    """
+    found = dict(_equated(facts, block, context))
+    if not found:
+        return context
+
+    def step(node: exp.Expr) -> exp.Expr:
+        return found[node].copy() if node in found else node
+
+    outer = {
+        alias: {name: column.transform(step) for name, column in columns.items()}
+        for alias, columns in context.outer.items()
+    }
+    return replace(context, outer=outer)
+
+
+def _equated(facts: Facts, block: Block, context: Context) -> Iterator[tuple[exp.Expr, exp.Expr]]:
+    """List columns of the rows around a block with the columns of the block that have the same values."""
+    own, around = block.aliases, {leaf.alias for leaf in context.around}
+    for predicate in block.predicates:
+        if not isinstance(predicate, exp.EQ):
+            continue
+        left, right = predicate.this.unnest(), predicate.expression.unnest()
+        for outer, inner in ((left, right), (right, left)):
+            pair = (outer, inner)
+            if not (_is_column(outer) and outer.table in around - own and _is_column(inner) and inner.table in own):
+                continue
+            one, other = types_among(facts, (*context.around, *block.leaves), pair)
+            if one == other and is_exact(one, facts.definition):
+                yield pair
+
+
+def _is_column(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Column)
