@@ -17,7 +17,7 @@ from pytrickle.plan.query.block import Block, is_row_text, own_column, project, 
 from pytrickle.plan.query.derive import distinct, exists
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.operation import Rows
-from pytrickle.plan.query.scope import tables_of
+from pytrickle.plan.query.scope import Names, replacing, standing_for, tables_of
 from pytrickle.plan.sql.types import is_exact
 
 
@@ -26,13 +26,15 @@ class Decorrelated:
     """A block without references to the rows around it, and what tied it to them.
 
     `pairs` are (outer, inner) expressions that must be equal, NULL included if `null_safe`, though the text of a row is
-    never NULL; `guards` are conditions on the outer row alone.
+    never NULL; `guards` are conditions on the outer row alone. With `by_domain` the inner ones are columns of a domain,
+    which hold the very values of the outer ones.
     """
 
     block: Block
     pairs: tuple[tuple[exp.Expr, exp.Expr], ...]
     guards: tuple[exp.Expr, ...]
     null_safe: bool = False
+    by_domain: bool = False
 
     @property
     def shown(self) -> tuple[exp.Expr, ...]:
@@ -43,6 +45,10 @@ class Decorrelated:
     def inner(self) -> tuple[exp.Expr, ...]:
         """The inner expressions, which become keys."""
         return tuple(inner for _, inner in self.pairs)
+
+    def inside(self, outer: Names) -> Names:
+        """Have names of the rows around stand for the columns of the domain, where there is one."""
+        return standing_for(outer, dict(self.pairs)) if self.by_domain else outer
 
     def ties(self, alias: str, first: int = 0) -> tuple[exp.Expr, ...]:
         """Equate the outer expressions with the keys k<first> and following of a leaf."""
@@ -112,17 +118,23 @@ def decorrelate_all(facts: Facts, blocks: tuple[Block, ...]) -> tuple[Decorrelat
 
 
 def decorrelate_by_domain(
-    facts: Facts, outer: Block | None, inner: tuple[Block, ...], what: str, only_domain: bool = False
+    facts: Facts,
+    outer: Block | None,
+    inner: tuple[Block, ...],
+    what: str,
+    only_domain: bool = False,
+    computed: tuple[exp.Expr, ...] = (),
 ) -> tuple[Decorrelated, ...]:
     """L ⋈ Q(L) = L ⋈ (D ⋈ Q(D)), where D are the distinct values of the columns of L that Q reads, its domain.
 
     Where equalities alone tie Q to L, no domain is needed: the inner sides of these are the keys.
-    With `only_domain` they are joined in any case where they can be, so that nothing is computed for other values.
+    With `only_domain` they are joined in any case where they can be, so that nothing is computed for other values; and
+    where Q computes something of columns of L, of which `computed` are those that its conditions need not have.
     """
     decorrelated = decorrelate_all(facts, inner)
-    free = free_columns(inner)
+    free = tuple(dict.fromkeys((*free_columns(inner), *computed)))
     has_domain = outer is not None and bool(free) and tables_of_all(free) <= outer.aliases
-    if decorrelated is not None and not (only_domain and has_domain):
+    if decorrelated is not None and not ((only_domain or computed) and has_domain):
         return decorrelated
     if any(isinstance(leaf, Function) and not leaf.tables <= each.aliases for each in inner for leaf in each.leaves):
         raise NotDifferentiable(f"{what} over a function of the rows around it")
@@ -131,10 +143,7 @@ def decorrelate_by_domain(
     columns = _domain_columns(facts, outer, free)
     domain = distinct(facts, ((_domain_rows(outer, free), columns),), Domain())
     keys = {column: own_column(domain.alias, f"k{i}") for i, column in enumerate(columns)}
-
-    def step(node: exp.Expr) -> exp.Expr:
-        return keys[node].copy() if node in keys else node
-
+    step = replacing(keys)
     pairs = tuple(keys.items())
     null_safe = not all(facts.never_null(column, outer) for column in free)
     return tuple(
@@ -147,6 +156,7 @@ def decorrelate_by_domain(
             pairs,
             (),
             null_safe,
+            by_domain=True,
         )
         for block in inner
     )
@@ -157,8 +167,9 @@ def separate(facts: Facts, outer: Block | None, rows: Rows, what: str) -> tuple[
     blocks = tuple(
         block.named({"": {str(place): column for place, column in enumerate(columns)}}) for block, columns in rows
     )
-    if free_columns(blocks):
-        return decorrelate_by_domain(facts, outer, blocks, what)
+    computed = columns_around(rows)
+    if computed or free_columns(blocks):
+        return decorrelate_by_domain(facts, outer, blocks, what, computed=computed)
     return tuple(Decorrelated(block, (), ()) for block in blocks)
 
 
@@ -179,6 +190,18 @@ def indicator(facts: Facts, outer: Block, inner: tuple[Block, ...]) -> Match:
     leaf = distinct(facts, tuple((block, columns) for block in paired), Exists())
     pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(columns)]
     return Match(leaf, tuple(same(facts, outer, column, key) for column, key in pairs))
+
+
+def columns_around(rows: Rows) -> tuple[exp.Expr, ...]:
+    """List the columns of the rows around that expressions over blocks refer to."""
+    found = (
+        column.copy()
+        for block, expressions in rows
+        for expression in expressions
+        for column in expression.find_all(exp.Column)
+        if column.table not in block.aliases
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:

@@ -19,7 +19,7 @@ from pytrickle.plan.query.context import Context, Cte, Ctes
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.fold import MAX_BLOCKS, fitting, folded
 from pytrickle.plan.query.join_alias import is_joined, under_join_alias
-from pytrickle.plan.query.on_subquery import by_side
+from pytrickle.plan.query.on_subquery import by_side, without_values
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scalar_subquery import lateral_aggregate
 from pytrickle.plan.query.scope import reads_around
@@ -81,10 +81,12 @@ class FromClause:
             # Each block has expressions of its own for the names that a lateral item refers to.
             return tuple(found for block in left for found in self._beside(block, join, context))
         right = self._item(join.this, Context(context.ctes, {}))
-        return tuple(
-            found
-            for one, other, clause in by_side(self.recursion, left, right, join, context)
-            for found in outer_joins.join(self.recursion, one, fitting(self.facts, other), clause, context)
+        return without_values(
+            tuple(
+                found
+                for one, other, clause in by_side(self.recursion, left, right, join, context)
+                for found in outer_joins.join(self.recursion, one, fitting(self.facts, other), clause, context)
+            )
         )
 
     def _beside(self, block: Block, join: exp.Join, context: Context) -> Blocks:

@@ -7,7 +7,7 @@ from sqlglot import exp
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.query.block import Block, aliased
 from pytrickle.plan.query.context import Context
-from pytrickle.plan.query.decorrelate import decorrelate_by_domain
+from pytrickle.plan.query.decorrelate import columns_around, decorrelate_by_domain
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.first_rows import CLAUSES
 from pytrickle.plan.query.recursion import Recursion
@@ -35,7 +35,8 @@ def limited(recursion: Recursion, query: exp.Expr, context: Context) -> Blocks:
         _with_hidden(recursion, bare, orders, context) if sorts_hidden else _shown(recursion, bare, orders, context)
     )
     items = list(blocks[0].names[""].items())
-    decorrelated = decorrelate_by_domain(recursion.facts, context.block, blocks, "LIMIT")
+    computed = columns_around(tuple((block, tuple(block.names[""].values())) for block in blocks))
+    decorrelated = decorrelate_by_domain(recursion.facts, context.block, blocks, "LIMIT", computed=computed)
     return (first_rows(recursion.facts, decorrelated, items, orders, bounds),)
 
 

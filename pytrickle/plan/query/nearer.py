@@ -11,6 +11,7 @@ from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.mixed_equality import types_among
+from pytrickle.plan.query.scope import standing_for
 from pytrickle.plan.sql.types import is_exact
 
 
@@ -21,17 +22,7 @@ def nearer(facts: Facts, block: Block, context: Context) -> Context:
     o alone. For a row of the block both columns are one value if equal values of their type are the same.
     """
     found = dict(_equated(facts, block, context))
-    if not found:
-        return context
-
-    def step(node: exp.Expr) -> exp.Expr:
-        return found[node].copy() if node in found else node
-
-    outer = {
-        alias: {name: column.transform(step) for name, column in columns.items()}
-        for alias, columns in context.outer.items()
-    }
-    return replace(context, outer=outer)
+    return replace(context, outer=standing_for(context.outer, found)) if found else context
 
 
 def _equated(facts: Facts, block: Block, context: Context) -> Iterator[tuple[exp.Expr, exp.Expr]]:

@@ -14,7 +14,7 @@ from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.block import Block, own_column, project, sum_of
 from pytrickle.plan.query.calls import bare_call, function_name, refuse_rounding_calls
 from pytrickle.plan.query.context import Context
-from pytrickle.plan.query.decorrelate import Decorrelated, decorrelate_by_domain
+from pytrickle.plan.query.decorrelate import Decorrelated, columns_around, decorrelate_by_domain
 from pytrickle.plan.query.derive import derive
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.grouping import Grouping, WrittenCalls
@@ -22,7 +22,7 @@ from pytrickle.plan.query.grouping_sets import Keys
 from pytrickle.plan.query.null_padding import nulls_of
 from pytrickle.plan.query.operation import Rows, columns_of, text
 from pytrickle.plan.query.representative_calls import mark_representatives
-from pytrickle.plan.query.scope import Names, resolve, single_source
+from pytrickle.plan.query.scope import Names, has_name, resolve, single_source
 from pytrickle.plan.query.tie_breaking import settle_call
 from pytrickle.plan.sql.types import is_exact
 
@@ -39,10 +39,12 @@ def grouped(facts: Facts, lift: Anew, sets: Sequence[Keys], blocks: Blocks, cont
 
     What ties them to the rows around becomes further keys, which the blocks' conditions equate with the outer sides.
     """
-    decorrelated = decorrelate_by_domain(facts, context.block, blocks, "an aggregate")
+    around = read_around(lift, tuple(lift.keys), blocks, context.outer)
+    decorrelated = decorrelate_by_domain(facts, context.block, blocks, "an aggregate", computed=around)
     if decorrelated[0].pairs and not all(sets):
         raise NotDifferentiable("an aggregate without GROUP BY that is tied to the rows around it")
-    nulls = dict(zip(lift.keys, _nulls(facts, lift.keys, blocks, context.outer), strict=True)) if len(sets) > 1 else {}
+    absent = _nulls(facts, lift.keys, decorrelated, context.outer) if len(sets) > 1 else ()
+    nulls = dict(zip(lift.keys, absent, strict=False))
     # Those of no set depend on a primary key, which then is in each of them.
     dependent = tuple(key for key in lift.keys if all(key not in keys for keys in sets))
     result = []
@@ -113,13 +115,36 @@ def _read(call: exp.Expr) -> set[str]:
     return {column.name for column in call.find_all(exp.Column)}
 
 
-def _nulls(facts: Facts, keys: list[exp.Expr], blocks: Blocks, outer: Names) -> tuple[exp.Expr, ...]:
-    rows = (project(block, tuple(resolve(key, block.names, outer) for key in keys)) for block in blocks)
+def _nulls(
+    facts: Facts, keys: list[exp.Expr], decorrelated: tuple[Decorrelated, ...], outer: Names
+) -> tuple[exp.Expr, ...]:
+    rows = (
+        project(each.block, tuple(resolve(key, each.block.names, each.inside(outer)) for key in keys))
+        for each in decorrelated
+    )
     return nulls_of(facts, sum_of(tuple(rows))) if keys else ()
 
 
-def _columns(lift: Anew, own: Keys, decorrelated: Decorrelated, outer: Names) -> tuple[exp.Expr, ...]:
-    names = decorrelated.block.names
+def read_around(lift: Anew, own: Keys, blocks: Blocks, outer: Names) -> tuple[exp.Expr, ...]:
+    """List the columns of the rows around that groups are made of, or that their calls take."""
+    if any(_belongs_around(call, blocks[0].names) for call in lift.calls.nodes):
+        raise NotDifferentiable("an aggregate of the query around it")
+    return columns_around(tuple((block, _read_of(lift, own, block, outer)) for block in blocks))
+
+
+def _belongs_around(call: exp.Expr, names: Names) -> bool:
+    """Whether a call takes columns, but none of its own query: SQL has the query around it compute it."""
+    columns = list(call.find_all(exp.Column))
+    return bool(columns) and not any(has_name(names, column) for column in columns)
+
+
+def _read_of(lift: Anew, own: Keys, block: Block, outer: Names) -> tuple[exp.Expr, ...]:
+    keys = (resolve(key, block.names, outer) for key in own)
+    return (*keys, *lift.calls.arguments.resolved(block.names, outer))
+
+
+def _columns(lift: Anew, own: Keys, decorrelated: Decorrelated, around: Names) -> tuple[exp.Expr, ...]:
+    names, outer = decorrelated.block.names, decorrelated.inside(around)
     keys = [resolve(key, names, outer) for key in own]
     result = (*keys, *decorrelated.inner, *lift.calls.arguments.resolved(names, outer))
     if any(column.table not in decorrelated.block.aliases for each in result for column in each.find_all(exp.Column)):

@@ -1,7 +1,8 @@
 """Subqueries in the ON of an outer join that read one of its sides alone: conditions on that side.
 
 Of the side that may lack rows, L LEFT JOIN R ON p AND q = L LEFT JOIN (R WHERE q) ON p. Of the side that is kept, it is
-(L WHERE q) LEFT JOIN R ON p, and all rows of L WHERE q IS NOT TRUE without a partner.
+(L WHERE q) LEFT JOIN R ON p, and all rows of L WHERE q IS NOT TRUE without a partner. A condition on both sides, of
+which a subquery reads the kept one, is asked of that side with the subquery's value beside each row.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.recursion import Recursion
-from pytrickle.plan.query.subquery import filtered
+from pytrickle.plan.query.scope import HOISTED
+from pytrickle.plan.query.subquery import filtered, hoist, take_out
 from pytrickle.plan.sql.three_valued import conjuncts
 
 Blocks = tuple[Block, ...]
@@ -22,7 +24,8 @@ Joined = tuple[Blocks, Blocks, exp.Join]
 def by_side(recursion: Recursion, left: Blocks, right: Blocks, join: exp.Join, context: Context) -> Iterator[Joined]:
     """List the joins whose sum is a join: left side, right side, clause. It is one, unless a kept side is asked.
 
-    Raise NotDifferentiable where a subquery reads both sides, or both sides are kept.
+    Raise NotDifferentiable where a subquery reads both sides, or both sides are kept. What the kept side shows of
+    subqueries is to be left out of the names of the join: see `without_values`.
     """
     condition, side = join.args.get("on"), (join.side or "").upper()
     if condition is None or not side or not condition.find(exp.Query):
@@ -36,8 +39,11 @@ def by_side(recursion: Recursion, left: Blocks, right: Blocks, join: exp.Join, c
     of_other = [part for part in asking if not _asks(part, kept)]
     of_kept = [part for part in asking if _asks(part, kept) and not _asks(part, other)]
     rest = [part for part in parts if not any(part is each for each in (*of_other, *of_kept))]
-    if any(part.find(exp.Query) for part in rest):
+    found: list[exp.Expr] = []
+    rest = [take_out(part, found) for part in rest]
+    if any(_asks(each, other) for each in found):
         raise NotDifferentiable("a subquery over both sides of an outer join in its condition")
+    kept = hoist(recursion, kept, found, context)
     tied = join.copy()
     tied.set("on", exp.and_(*rest) if rest else exp.true())
     if of_other:
@@ -48,6 +54,13 @@ def by_side(recursion: Recursion, left: Blocks, right: Blocks, join: exp.Join, c
         kept = _under(recursion, kept, asked, context)
         yield _sides(side, alone, tuple(each.without_rows() for each in other), tied)
     yield _sides(side, kept, other, tied)
+
+
+def without_values(blocks: Blocks) -> Blocks:
+    """Leave out what a join named of subqueries."""
+    return tuple(
+        block.named({alias: columns for alias, columns in block.names.items() if alias != HOISTED}) for block in blocks
+    )
 
 
 def _sides(side: str, kept: Blocks, other: Blocks, join: exp.Join) -> Joined:

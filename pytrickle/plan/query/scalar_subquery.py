@@ -11,14 +11,14 @@ from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.block import Block, own_column, project, type_of
 from pytrickle.plan.query.calls import bare_call, function_name, is_own
 from pytrickle.plan.query.context import Context
-from pytrickle.plan.query.decorrelate import Match, decorrelate_by_domain, free_columns
+from pytrickle.plan.query.decorrelate import Match, columns_around, decorrelate_by_domain, free_columns
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.grouping import Grouping, WrittenCalls
 from pytrickle.plan.query.guard import fails_inside
 from pytrickle.plan.query.lateral import calls_set, reads_no_table
 from pytrickle.plan.query.membership import present
-from pytrickle.plan.query.nested_grouping import GROUP, group
+from pytrickle.plan.query.nested_grouping import GROUP, group, read_around
 from pytrickle.plan.query.null_padding import beside, nulls_of, nulls_of_leaf
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import resolve
@@ -51,9 +51,10 @@ def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: C
     )
     fails = any(fails_inside(recursion.facts, each, tuple(values)) for each, values in zip(inner, shown, strict=True))
     sure = not fails and finds_one_row(recursion.facts, inner)
-    if sure and free_columns(inner):
+    computed = columns_around(tuple(zip(inner, map(tuple, shown), strict=True)))
+    if sure and (computed or free_columns(inner)):
         return _looked_up(recursion.facts, block, inner[0], shown[0], context)
-    decorrelated = decorrelate_by_domain(recursion.facts, block, named, "a scalar subquery", fails)
+    decorrelated = decorrelate_by_domain(recursion.facts, block, named, "a scalar subquery", fails, computed)
     found, values = single(recursion.facts, decorrelated, sure)
     nulls = nulls_of_leaf(recursion.facts, found)
     without = [nulls[f"v{i}"] for i in range(len(values))]
@@ -141,7 +142,8 @@ def aggregate_cases(recursion: Recursion, block: Block, query: exp.Select, conte
     lifted = [lift.lift(item.unalias()) for item in query.selects]
     calls = [[resolve(call, each.names, context.outer) for call in lift.calls.nodes] for each in inner]
     fails = any(fails_inside(recursion.facts, each, tuple(found)) for each, found in zip(inner, calls, strict=True))
-    decorrelated = decorrelate_by_domain(recursion.facts, block, inner, "an aggregate", fails)
+    around = read_around(lift, (), inner, context.outer)
+    decorrelated = decorrelate_by_domain(recursion.facts, block, inner, "an aggregate", fails, around)
     found, columns = group(recursion.facts, lift, (), decorrelated, context.outer)
     values = [resolve(item, {GROUP: columns}, context.outer) for item in lifted]
     tied = bool(decorrelated[0].pairs or decorrelated[0].guards)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
@@ -76,6 +76,21 @@ def _row_is_null(test: exp.Is, names: Names, outer: Names) -> exp.Expr:
     return exp.Paren(this=exp.EQ(this=count, expression=exp.Literal.number(0)))
 
 
+def replacing(stand_ins: Mapping[exp.Expr, exp.Expr]) -> Callable[[exp.Expr], exp.Expr]:
+    """Return what replaces expressions, wherever they stand within others, by those that stand in for them."""
+
+    def step(node: exp.Expr) -> exp.Expr:
+        return stand_ins[node].copy() if node in stand_ins else node
+
+    return step
+
+
+def standing_for(names: Names, stand_ins: Mapping[exp.Expr, exp.Expr]) -> Names:
+    """Replace expressions in what names stand for."""
+    step = replacing(stand_ins)
+    return {alias: {name: each.transform(step) for name, each in columns.items()} for alias, columns in names.items()}
+
+
 def reads_around(query: exp.Expr, outer: Names) -> bool:
     """Whether a query refers to a FROM item around it by an alias that it does not give itself."""
     own = {each.name for each in query.find_all(exp.TableAlias)} | {
@@ -92,6 +107,11 @@ def is_whole(node: exp.Expr) -> bool:
 def column_name(column: exp.Column) -> str:
     """Return the name under which a FROM item has a column, or its whole row."""
     return WHOLE if is_whole(column) else str(column.name)
+
+
+def has_name(names: Names, column: exp.Column) -> bool:
+    """Whether a column reference names one of these."""
+    return _find(column, names) is not None
 
 
 def columns_named(names: Names) -> list[tuple[str, str]]:

@@ -186,7 +186,7 @@ class Selection:
         if is_distinct_on(select):
             for clause in ("distinct", "order"):
                 select.set(clause, lifted(lift, select.args.get(clause)))
-        return select, (window(self.facts, lift, blocks, self.context.outer),), above
+        return select, (window(self.facts, lift, blocks, self.context),), above
 
 
 def lifted(lift: Grouping[WrittenCalls] | AboveWindows, node: exp.Expr | None) -> exp.Expr | None:

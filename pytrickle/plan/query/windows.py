@@ -8,16 +8,19 @@ from typing import Any
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.constructs.window import COPY, Window
 from pytrickle.plan.query.block import Block, own_column
 from pytrickle.plan.query.calls import refuse_rounding_calls
+from pytrickle.plan.query.context import Context
+from pytrickle.plan.query.decorrelate import separate
 from pytrickle.plan.query.derive import derive
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.grouping import with_children
 from pytrickle.plan.query.inner_order import refuse_sorted_input, takes_rows_as_they_come
 from pytrickle.plan.query.operation import Arguments, Rows, columns_of, refuse_correlation, text
 from pytrickle.plan.query.representative_calls import mark_representatives
-from pytrickle.plan.query.scope import Names, resolve
+from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.tie_breaking import settle_window, sort_of, tells_peers_apart
 
 WINDOW = "\x00window"
@@ -66,16 +69,22 @@ class AboveWindows:
         return {**self._parts(self.named[window.alias]), **own} if window.alias else own
 
 
-def window(facts: Facts, lift: AboveWindows, blocks: Blocks, outer: Names) -> Block:
-    """Add window functions to the rows of blocks; names are WINDOW's a<i> and w<i>."""
-    parts = lift.common_keys()
+def window(facts: Facts, lift: AboveWindows, blocks: Blocks, context: Context) -> Block:
+    """Add window functions to the rows of blocks; names are WINDOW's a<i> and w<i>.
+
+    What ties the rows to those around them partitions them too.
+    """
+    parts, outer = lift.common_keys(), context.outer
     ordering = tuple(text(each) for each in _orders(lift))
-    keys = tuple(f"k{i}" for i in range(len(parts)))
-    arguments = (*keys, *lift.arguments.names)
-    rows: Rows = tuple(
+    read: Rows = tuple(
         (block, (*(resolve(key, block.names, outer) for key in parts), *lift.arguments.resolved(block.names, outer)))
         for block in blocks
     )
+    found = separate(facts, context.block, read, "a window function")
+    first = len(parts)
+    keys = tuple(f"k{i}" for i in range(first + len(found[0].pairs)))
+    ties, arguments = keys[first:], (*keys, *lift.arguments.names)
+    rows: Rows = tuple((each.block, (*each.shown[:first], *each.inner, *each.shown[first:])) for each in found)
     refuse_correlation(rows, "a window function")
     if any(map(takes_rows_as_they_come, lift.windows.values())):
         refuse_sorted_input(facts.definition, "a window without ORDER BY")
@@ -83,16 +92,24 @@ def window(facts: Facts, lift: AboveWindows, blocks: Blocks, outer: Names) -> Bl
     # Which of several equal rows is the first must be the same in all windows.
     numbers_copies = len({sort_of(each) for each in lift.windows.values() if tells_peers_apart(each)}) > 1
     copy = COPY if numbers_copies else None
-    settled = [settle_window(lift.arguments.take(each), arguments, sorted_once, copy) for each in lift.windows.values()]
+    taken = [_partitioned(lift.arguments.take(each), ties) for each in lift.windows.values()]
+    settled = [settle_window(each, arguments, sorted_once, copy) for each in taken]
     entries = tuple(key.name for key in map(lift.arguments.take, parts) if isinstance(key, exp.Column))
     pushed_down = tuple(column.name for part in map(lift.arguments.take, parts) for column in part.find_all(exp.Column))
-    construct = Window(tuple(map(text, settled)), ordering, entries, pushed_down, numbers_copies)
+    construct = Window(tuple(map(text, settled)), ordering, entries, pushed_down, numbers_copies, ties)
     leaf = derive(facts, rows, arguments, keys, construct)
-    taken = (lift.arguments.take(each) for each in lift.windows.values())
     leaf = mark_representatives(facts, leaf, rows, {f"w{i}": each for i, each in enumerate(taken)})
     functions_alone = [each.this for each in lift.windows.values()]
-    refuse_rounding_calls(functions_alone, facts.types_of(leaf.operation)[len(lift.arguments.names) :])
-    return Block((leaf,), (), {WINDOW: columns_of(leaf)})
+    types = facts.types_of(leaf.operation)[len(lift.arguments.names) :]
+    refuse_rounding_calls(functions_alone, types[: len(functions_alone)])
+    shown = {name: column for name, column in columns_of(leaf).items() if name not in ties}
+    return Block((leaf,), found[0].ties(leaf.alias, first), {WINDOW: shown})
+
+
+def _partitioned(window: exp.Expr, ties: tuple[str, ...]) -> exp.Expr:
+    for tie in ties:
+        window.append("partition_by", own_column(ROW, tie))
+    return window
 
 
 def _orders(lift: AboveWindows) -> list[exp.Expr]:

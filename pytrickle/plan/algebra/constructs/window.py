@@ -15,7 +15,8 @@ class Window(Construct):
     """Window `functions` beside each row of a partition; the rows come sorted by `order`.
 
     `entered` are arguments by which all windows are partitioned, `partitioned` those that occur in their partitions. If
-    it `numbers_copies`, the functions find a number of each of several equal rows as COPY.
+    it `numbers_copies`, the functions find a number of each of several equal rows as COPY. `ties` are keys by which the
+    windows are partitioned too, and which are shown.
 
     >>> window = Window(("rank() OVER (ORDER BY d.a0)",), ("d.a0",))
     >>> window.columns(("k0", "a0"), ("k0",))
@@ -29,6 +30,7 @@ class Window(Construct):
     entered: Names = ()
     partitioned: Names = ()
     numbers_copies: bool = False
+    ties: Names = ()
     label = "window"
 
     @property
@@ -39,15 +41,15 @@ class Window(Construct):
     @property
     def pushed_down(self) -> Names:
         """What partitions are told apart by."""
-        return self.partitioned
+        return (*self.partitioned, *self.ties)
 
     def columns(self, arguments: Names, keys: Names) -> Names:
-        """Name the arguments beside the keys, then the functions."""
-        return (*arguments[len(keys) :], *(f"w{i}" for i in range(len(self.functions))))
+        """Name the arguments beside the keys, then the functions, then the ties."""
+        return (*arguments[len(keys) :], *(f"w{i}" for i in range(len(self.functions))), *self.ties)
 
     def entries(self, arguments: Names, keys: Names) -> Names:
         """Name what every window is partitioned by."""
-        return self.entered
+        return (*self.entered, *self.ties)
 
     def depends_on_order(self, exact: bool) -> bool:
         """Rows that tie for one window need not tie for another."""
@@ -58,4 +60,5 @@ class Window(Construct):
         functions = [f"{function} AS w{i}" for i, function in enumerate(self.functions)]
         if self.numbers_copies:
             rows = COPIES.format(row=row_order(prefixed(arguments)), copy=COPY, rows=rows)
-        return TEXT.format(items=", ".join([*prefixed(arguments[len(keys) :]), *functions]), rows=rows)
+        items = (*prefixed(arguments[len(keys) :]), *functions, *prefixed(self.ties))
+        return TEXT.format(items=", ".join(items), rows=rows)
