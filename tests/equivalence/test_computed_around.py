@@ -4,11 +4,15 @@ from random import Random
 
 import pytest
 
+from pytrickle.plan.algebra.relation import operations
 from tests.conftest import Database
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 from tests.equivalence.played import batches, follow
+from tests.equivalence.test_delta_cost import World, world
 from tests.repeats import first
+
+__all__ = ["world"]
 
 TABLES = """
 CREATE TABLE u (id int PRIMARY KEY, g int, since int, rate numeric, name text);
@@ -48,7 +52,7 @@ ROWS = {
     "one": "SELECT u.id, (SELECT u.name || v.kind FROM v WHERE v.no = u.since) AS s FROM u",
     "constant": "SELECT u.id, (SELECT u.name FROM v WHERE v.no = 3 AND v.at > 2) AS s FROM u",
     "grouped_around": "SELECT u.g, (SELECT sum(u.since) FROM v WHERE v.no = 2) AS s FROM u GROUP BY u.g",
-    "last": "SELECT u.id, (SELECT v.at + u.since FROM v WHERE v.uid = u.id ORDER BY v.at DESC, v.no LIMIT 1) AS s FROM u",
+    "last": "SELECT u.id, (SELECT v.at + u.since FROM v WHERE v.uid = u.id ORDER BY v.at DESC, v.no LIMIT 1) FROM u",
     "nearest": "SELECT u.id, (SELECT v.kind FROM v ORDER BY abs(v.at - u.since), v.no LIMIT 1) AS s FROM u",
     "two": """SELECT u.id, l.* FROM u, LATERAL (SELECT v.kind, abs(v.at - u.since) AS d FROM v WHERE v.uid = u.id
         ORDER BY abs(v.at - u.since), v.no LIMIT 2) AS l""",
@@ -57,7 +61,7 @@ ROWS = {
     "first": """SELECT u.id, l.* FROM u, LATERAL (SELECT DISTINCT ON (v.kind) v.kind, v.at + u.since AS d
         FROM v WHERE v.uid = u.id ORDER BY v.kind, abs(v.at - u.since), v.no) AS l""",
     "union": "SELECT u.id, l.* FROM u, LATERAL (SELECT u.since AS x UNION SELECT v.at FROM v WHERE v.uid = u.id) AS l",
-    "except": "SELECT u.id, l.* FROM u, LATERAL (SELECT v.at AS x FROM v WHERE v.uid = u.id EXCEPT SELECT u.since) AS l",
+    "except": "SELECT u.id, l.* FROM u, LATERAL (SELECT v.at AS x FROM v WHERE v.uid = u.id EXCEPT SELECT u.since) l",
 }
 WINDOWS = {
     "newest": """SELECT u.id, l.* FROM u, LATERAL (
@@ -72,10 +76,22 @@ WINDOWS = {
     "beyond": """SELECT u.id, (SELECT max(w.d) FROM (
         SELECT v.at - lag(v.at) OVER (ORDER BY v.no) AS d FROM v WHERE v.at > u.since) AS w) AS gap FROM u""",
     "tiles": """SELECT u.id, (SELECT max(w.d) FROM (
-        SELECT ntile(u.g + 1) OVER (ORDER BY v.no) AS d FROM v WHERE v.uid = u.id) AS w) AS most FROM u WHERE u.g > 0""",
+        SELECT ntile(u.g + 1) OVER (ORDER BY v.no) AS d FROM v WHERE v.uid = u.id) w) AS most FROM u WHERE u.g > 0""",
 }
 # The query around computes them, of which it then has one row.
 OF_THE_QUERY_AROUND = "SELECT (SELECT sum(u.since) FROM v WHERE v.no = 1) AS s FROM u"
+
+# Most orders are after all rates; some have no currency, or no time.
+AS_OF = """
+CREATE TABLE sales (id int PRIMARY KEY, currency text, at int);
+CREATE TABLE rates (currency text, at int, rate numeric(8, 2), PRIMARY KEY (currency, at));
+INSERT INTO sales SELECT i, 'c' || i % 3, i % 1500 FROM generate_series(1, 3000) AS i;
+INSERT INTO sales VALUES (0, NULL, 7), (-1, 'c1', NULL), (-2, NULL, NULL);
+INSERT INTO rates SELECT 'c' || i % 3, i, i FROM generate_series(1, 90) AS i;
+ANALYZE;
+"""
+AS_OF_QUERY = """SELECT o.id, r.rate FROM sales o LEFT JOIN LATERAL (
+    SELECT e.rate FROM rates e WHERE e.currency = o.currency AND e.at <= o.at ORDER BY e.at DESC LIMIT 1) r ON true"""
 
 
 def a_change(random: Random) -> str:
@@ -116,3 +132,17 @@ def test_an_aggregate_of_the_query_around_it_is_no_aggregate_of_the_subquery(db:
             assert not differences(connection, "result", OF_THE_QUERY_AROUND, True)
             for statement in statements:
                 db.execute(statement)
+
+
+def test_rows_without_a_value_need_no_comparison_of_all_with_all(world: World) -> None:
+    world.db.execute(AS_OF)
+    world.create(AS_OF_QUERY)
+    world.db.execute("UPDATE sales SET at = at + 1 WHERE id BETWEEN 10 AND 12; UPDATE sales SET at = 3 WHERE id = -1")
+    read = world.rows_read()
+    assert 0 < read["compared"] <= 2_000
+    world.refresh()
+    world.db.execute("UPDATE rates SET rate = rate + 1 WHERE at = 80; UPDATE sales SET currency = NULL WHERE id = 5")
+    assert world.rows_read()["compared"] <= 100_000
+    world.refresh()
+    plan = world.engine.plans[-1].shape.query
+    assert plan is not None and {each.takes_any_order for each in operations(plan.rows)} == {True}

@@ -50,8 +50,8 @@ QUERIES = {
         CASE WHEN EXISTS (SELECT FROM returns WHERE order_id = o.id) THEN o.at > 4 ELSE o.amount > 1 END""",
     "newest": f"{JOIN} o.at = (SELECT max(x.at) FROM orders x WHERE x.person = p.id)",
     "newest_behind_another": """SELECT p.id, c.at AS clock, o.id AS o FROM people p LEFT JOIN clock c ON c.at > p.id
-        LEFT JOIN orders o ON o.person = p.id
-        AND o.id = (SELECT x.id FROM orders x WHERE x.person = p.id AND x.at < c.at ORDER BY x.at DESC, x.id LIMIT 1)""",
+        LEFT JOIN orders o ON o.person = p.id AND o.id = (
+        SELECT x.id FROM orders x WHERE x.person = p.id AND x.at < c.at ORDER BY x.at DESC, x.id LIMIT 1)""",
     "either_side": f"{JOIN} (o.at > 8) = (p.id NOT IN (SELECT r.order_id FROM returns r))",
     "beside_the_right": """SELECT p.id, o.id AS o FROM orders o
         RIGHT JOIN people p ON o.person = p.id AND o.at >= (SELECT avg(x.at) FROM orders x WHERE x.person = p.id)""",

@@ -13,27 +13,27 @@ from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.constructs.domain import Domain
 from pytrickle.plan.algebra.constructs.exists import Exists
 from pytrickle.plan.algebra.relation import Derived, Function
-from pytrickle.plan.query.block import Block, is_row_text, own_column, project, row_text_of, to_expr
+from pytrickle.plan.query.block import Block, own_column, to_expr
 from pytrickle.plan.query.derive import distinct, exists
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.operation import Rows
 from pytrickle.plan.query.scope import Names, replacing, standing_for, tables_of
-from pytrickle.plan.sql.types import is_exact
+from pytrickle.plan.query.subquery_domain import domain_columns, domain_rows, null_safe_columns, tables_of_all
 
 
 @dataclass(frozen=True, slots=True)
 class Decorrelated:
     """A block without references to the rows around it, and what tied it to them.
 
-    `pairs` are (outer, inner) expressions that must be equal, NULL included if `null_safe`, though the text of a row is
-    never NULL; `guards` are conditions on the outer row alone. With `by_domain` the inner ones are columns of a domain,
-    which hold the very values of the outer ones.
+    `pairs` are (outer, inner) expressions that must be equal, NULL included where the outer is `null_safe`; `guards`
+    are conditions on the outer row alone. With `by_domain` the inner ones are columns of a domain, which hold the very
+    values of the outer ones.
     """
 
     block: Block
     pairs: tuple[tuple[exp.Expr, exp.Expr], ...]
     guards: tuple[exp.Expr, ...]
-    null_safe: bool = False
+    null_safe: frozenset[exp.Expr] = frozenset()
     by_domain: bool = False
 
     @property
@@ -53,9 +53,7 @@ class Decorrelated:
     def ties(self, alias: str, first: int = 0) -> tuple[exp.Expr, ...]:
         """Equate the outer expressions with the keys k<first> and following of a leaf."""
         equal = (
-            (exp.NullSafeEQ if self.null_safe and not is_row_text(outer.unnest()) else exp.EQ)(
-                this=outer.copy(), expression=own_column(alias, f"k{first + i}")
-            )
+            _tie(outer in self.null_safe)(this=outer.copy(), expression=own_column(alias, f"k{first + i}"))
             for i, (outer, _) in enumerate(self.pairs)
         )
         return (*self.guards, *equal)
@@ -140,12 +138,12 @@ def decorrelate_by_domain(
         raise NotDifferentiable(f"{what} over a function of the rows around it")
     if outer is None or not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable(f"{what} tied to the rows around it by more than equalities")
-    columns = _domain_columns(facts, outer, free)
-    domain = distinct(facts, ((_domain_rows(outer, free), columns),), Domain())
+    null_safe = null_safe_columns(facts, outer, inner, free)
+    columns = domain_columns(facts, outer, free, null_safe)
+    domain = distinct(facts, ((domain_rows(outer, free), columns),), Domain())
     keys = {column: own_column(domain.alias, f"k{i}") for i, column in enumerate(columns)}
     step = replacing(keys)
     pairs = tuple(keys.items())
-    null_safe = not all(facts.never_null(column, outer) for column in free)
     return tuple(
         Decorrelated(
             replace(
@@ -184,12 +182,16 @@ def indicator(facts: Facts, outer: Block, inner: tuple[Block, ...]) -> Match:
     free = free_columns(inner)
     if not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable("a subquery tied by more than equalities to rows around it, some two levels up")
-    domain = _domain_rows(outer, free)
+    domain = domain_rows(outer, free)
     paired = tuple(domain.joined(block) for block in inner)
-    columns = _domain_columns(facts, outer, free)
+    null_safe = null_safe_columns(facts, outer, inner, free)
+    columns = domain_columns(facts, outer, free, null_safe)
     leaf = distinct(facts, tuple((block, columns) for block in paired), Exists())
-    pairs = [(column, own_column(leaf.alias, f"k{i}")) for i, column in enumerate(columns)]
-    return Match(leaf, tuple(same(facts, outer, column, key) for column, key in pairs))
+    ties = (
+        _tie(column in null_safe)(this=column.copy(), expression=own_column(leaf.alias, f"k{i}"))
+        for i, column in enumerate(columns)
+    )
+    return Match(leaf, tuple(ties))
 
 
 def columns_around(rows: Rows) -> tuple[exp.Expr, ...]:
@@ -215,51 +217,9 @@ def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
     return tuple(found)
 
 
-def _domain_columns(facts: Facts, outer: Block, free: tuple[exp.Expr, ...]) -> tuple[exp.Expr, ...]:
-    """Return columns and, where some have values that are equal but not the same, the text of these as one more.
-
-    A condition may tell such values apart, as it does '1 mon' and '30 days' where they are added to a date.
-    """
-    types = facts.types_of(project(replace(outer, predicates=(), negated=False), free))
-    blurred = tuple(column for column, name in zip(free, types, strict=True) if not is_exact(name, facts.definition))
-    if not blurred:
-        return free
-    whole, computed = row_text_of(blurred), {leaf.alias for leaf in outer.leaves if isinstance(leaf, Derived)}
-    if computed & tables_of_all(blurred):
-        # PostgreSQL moves a condition on a group down to its rows, though not all of these look like the group. Only
-        # conditions with a subquery stay where they are.
-        whole = exp.Select(expressions=[whole]).subquery()
-    return (*free, whole)
-
-
-def _domain_rows(outer: Block, free: tuple[exp.Expr, ...]) -> Block:
-    """Read the values that outer rows ask for, from only those leaves that have them.
-
-    Without the other leaves there may be more values than outer rows have, but these match no outer row; and the
-    changes and joins of a leaf that is left out need not be followed twice.
-    """
-    needed = tables_of_all(free)
-    while more := frozenset(
-        table
-        for leaf in outer.leaves
-        if isinstance(leaf, Function) and leaf.alias in needed
-        for table in leaf.tables - needed
-    ):
-        needed |= more
-    leaves = tuple(leaf for leaf in outer.leaves if leaf.alias in needed)
-    predicates = tuple(each for each in outer.predicates if tables_of(each) <= needed)
-    return replace(outer, leaves=leaves, predicates=predicates, negated=False)
-
-
-def tables_of_all(expressions: tuple[exp.Expr, ...]) -> frozenset[str]:
-    """Return the aliases that some expressions read."""
-    return frozenset(table for expression in expressions for table in tables_of(expression))
-
-
-def same(facts: Facts, block: Block, column: exp.Expr, key: exp.Expr) -> exp.Expr:
-    """Equate a column with a key that holds its value, NULL included; plain equality can use an index."""
-    kind = exp.EQ if facts.never_null(column, block) else exp.NullSafeEQ
-    return kind(this=column.copy(), expression=key)
+def _tie(null_safe: bool) -> type[exp.EQ | exp.NullSafeEQ]:
+    """Choose how a column is equated with a key that holds its value; plain equality can use an index, and hashes."""
+    return exp.NullSafeEQ if null_safe else exp.EQ
 
 
 def _by_keys(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> Match:

@@ -14,6 +14,7 @@ from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import tables_of
 from pytrickle.plan.query.select_clauses import refuse_limited_sets
 from pytrickle.plan.query.set_operation import Bounds, first_rows
+from pytrickle.plan.query.unique_rows import finds_one_row
 from pytrickle.plan.sql.dialect import render
 
 Blocks = tuple[Block, ...]
@@ -37,7 +38,15 @@ def limited(recursion: Recursion, query: exp.Expr, context: Context) -> Blocks:
     items = list(blocks[0].names[""].items())
     computed = columns_around(tuple((block, tuple(block.names[""].values())) for block in blocks))
     decorrelated = decorrelate_by_domain(recursion.facts, context.block, blocks, "LIMIT", computed=computed)
-    return (first_rows(recursion.facts, decorrelated, items, orders, bounds),)
+    total = finds_one_row(recursion.facts, blocks, _sorting_columns(recursion.facts, blocks[0], len(orders)))
+    return (first_rows(recursion.facts, decorrelated, items, orders, bounds, total),)
+
+
+def _sorting_columns(facts: Facts, block: Block, orders: int) -> frozenset[tuple[str, str]]:
+    """Return the columns of sources, never NULL, among what a block shows first, which sorts it."""
+    shown = (each.unnest() for each in list(block.names[""].values())[:orders])
+    columns = (each for each in shown if isinstance(each, exp.Column) and facts.never_null(each, block))
+    return frozenset((each.table, each.name) for each in columns)
 
 
 def _without(query: exp.Expr, *clauses: str) -> exp.Expr:

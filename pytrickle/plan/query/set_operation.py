@@ -156,9 +156,17 @@ def _checked(alias: str, column: str) -> exp.Expr:
 
 
 def first_rows(
-    facts: Facts, decorrelated: tuple[Decorrelated, ...], items: Items, orders: list[exp.Expr], bounds: Bounds
+    facts: Facts,
+    decorrelated: tuple[Decorrelated, ...],
+    items: Items,
+    orders: list[exp.Expr],
+    bounds: Bounds,
+    total: bool = False,
 ) -> Block:
-    """Keep the first rows for every key that ties them to the rows around; `items` begin with what sorts them."""
+    """Keep the first rows for every key that ties them to the rows around; `items` begin with what sorts them.
+
+    The order may be `total`: then no rows tie.
+    """
     keys = tuple(f"k{i}" for i in range(len(decorrelated[0].pairs)))
     sorts = tuple(f"o{i}" for i in range(len(orders)))
     shown = tuple(f"a{i}" for i in range(len(items) - len(orders)))
@@ -167,7 +175,7 @@ def first_rows(
     )
     refuse_correlation(rows, "LIMIT")
     order = tuple(_sorted_by(each, name) for each, name in zip(orders, sorts, strict=True))
-    construct = FirstRows(shown, order, bounds.limit, bounds.offset, bounds.with_ties)
+    construct = FirstRows(shown, order, bounds.limit, bounds.offset, bounds.with_ties, total)
     leaf = derive(facts, rows, (*keys, *sorts, *shown), keys, construct)
     found = columns_of(leaf)
     names = {name: found[f"a{i}"] for i, (name, _) in enumerate(items[len(orders) :])}

@@ -119,12 +119,12 @@ BEGIN
                  ORDER BY p.oid)
          FROM functions_below(view) AS f(oid) JOIN pg_proc AS p USING (oid)
              LEFT JOIN pg_aggregate AS a ON a.aggfnoid = p.oid),
-        labels_shown(view)));
+        labels_shown(view), found_by_name(view)));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.view_stamp(regclass) IS
-    'A text that changes when the view, a view that it reads, or a function that these call is replaced, or what it '
-    'turns into text or JSON has other labels.';
+    'A text that changes when the view, a view that it reads, or a function that these call is replaced, what it '
+    'turns into text or JSON has other labels, or its text may mean something else.';
 
 CREATE OR REPLACE FUNCTION pgtrickle_private.record_source(pgt_id bigint, source regclass, source_type text,
     columns text[]) RETURNS void

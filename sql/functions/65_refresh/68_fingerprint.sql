@@ -54,6 +54,11 @@ BEGIN
         (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_proc AS p WHERE p.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(o.oid, o.xmin), 0)) FROM pg_operator AS o WHERE o.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(l.oid, l.xmin), 0)) FROM pg_enum AS l),
+        (SELECT sum(hash_record_extended(ROW(c.oid, c.xmin), 0)) FROM pg_cast AS c WHERE c.oid >= 16384),
+        (SELECT sum(hash_record_extended(ROW(c.oid, c.xmin), 0)) FROM pg_ts_config AS c WHERE c.oid >= 16384),
+        (SELECT sum(hash_record_extended(ROW(m.mapcfg, m.maptokentype, m.mapseqno, m.xmin), 0))
+         FROM pg_ts_config_map AS m WHERE m.mapcfg >= 16384),
+        (SELECT sum(hash_record_extended(ROW(d.oid, d.xmin), 0)) FROM pg_ts_dict AS d WHERE d.oid >= 16384),
         (SELECT sum(hash_record_extended(ROW(s.srsubid, s.srrelid, s.xmin), 0)) FROM pg_subscription_rel AS s),
         (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_publication AS p),
         (SELECT sum(hash_record_extended(ROW(p.oid, p.xmin), 0)) FROM pg_publication_rel AS p),

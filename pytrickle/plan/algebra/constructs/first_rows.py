@@ -14,7 +14,8 @@ PLACE, RANK = "pgt_place", "pgt_rank"
 class FirstRows(Construct):
     """LIMIT and OFFSET for every key: the rows from the one after `offset` on, in an `order` over arguments.
 
-    Without `limit` all of these; `with_ties` adds those that tie with the last one.
+    Without `limit` all of these; `with_ties` adds those that tie with the last one. The order may be `total`: then no
+    rows tie.
 
     >>> print(FirstRows(("a0",), ("d.o0",), 3, 1, True).over("(rows)", ("k0", "o0", "a0"), ("k0",)))
     SELECT e.k0, e.a0 FROM (SELECT d.*, \
@@ -28,12 +29,17 @@ FROM (rows) AS d) AS e WHERE pgt_place > 1 AND pgt_rank <= 4
     limit: int | None
     offset: int
     with_ties: bool
+    total: bool = False
     label = "limit"
 
     @property
     def breaks_ties(self) -> bool:
         """Rows that tie come in the order of their text."""
-        return True
+        return not self.total
+
+    def depends_on_order(self, exact: bool) -> bool:
+        """Of rows that tie, one may look different from another."""
+        return not (exact or self.total)
 
     def columns(self, arguments: Names, keys: Names) -> Names:
         """Name the keys, then what is shown."""
