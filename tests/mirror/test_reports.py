@@ -177,6 +177,13 @@ def test_sources_and_buffers_are_listed_with_their_numbers(chain: Mirror) -> Non
     )
 
 
+def test_a_table_that_only_a_feed_reads_has_no_consumers(mirror: Mirror) -> None:
+    mirror.run("CREATE TABLE t (id integer)", "SELECT pgtrickle.create_stream_table('s', 'SELECT id FROM t')")
+    mirror.run("SELECT pgtrickle.create_feed('f', 's')")
+    shared = mirror.rows("SELECT source_table, consumer_count, consumers FROM pgtrickle.shared_buffer_stats()")
+    assert ("public.s", 0, None) in shared and ("public.t", 1, "public.s") in shared
+
+
 def test_a_source_whose_changes_are_not_captured_is_called_what_it_is(mirror: Mirror) -> None:
     mirror.run("CREATE TABLE t (v integer)", "CREATE MATERIALIZED VIEW m AS SELECT v FROM t")
     mirror.run("SELECT pgtrickle.create_stream_table('s', 'SELECT v FROM m')")

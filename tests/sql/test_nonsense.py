@@ -18,6 +18,7 @@ from tests.conftest import Database
         ("late_rows(max_rows => -1)", "max_rows", "0 or more"),
         ("late_changes(max_rows => -1)", "max_rows", "0 or more"),
         ("trim_history('-1 day')", "retention", "zero or more"),
+        ("trim_history('-178000000 years')", "retention", "zero or more"),
         ("trim_history(NULL)", "retention", "zero or more"),
         ("refresh_if_stale('copied', '-1 day')", "p_max_age", "zero or more"),
         ("set_stream_table_sla('copied', '-1 day')", "sla", "zero or more"),

@@ -33,6 +33,7 @@ from pytrickle.plan.postgres.semijoin import Semijoin, admit
 from pytrickle.plan.postgres.touched_keys import ALIAS, Touched
 from pytrickle.plan.postgres.weight import are_plain, weight
 from pytrickle.plan.postgres.weighted import over_weighted, union_all
+from pytrickle.plan.postgres.written_rows import as_written
 from pytrickle.plan.sql.dialect import quote
 
 TOUCHED_KEYS = "SELECT DISTINCT {keys} FROM {changed}"
@@ -180,7 +181,7 @@ class Compiler:
         """Consolidate rows once for all, or for each row that asks by equality; no other condition may go below."""
         operation, version, alias = leaf.operation, leaf.version, quote(leaf.alias)
         if conditions := reach.equated(leaf):
-            rows, _ = self._input(operation, version, reach.entered(leaf))
+            rows = self.rows(self._parts(operation, version)[0], reach.entered(leaf))
             asked = f"SELECT * FROM {fenced(rows, leaf, conditions)}"
             return f"LATERAL ({consolidate_at_once(operation, asked)}) AS {alias}"
         if version is Version.NEW:
@@ -198,14 +199,13 @@ class Compiler:
 
     def state(self, operation: Operation, version: Version, bound: frozenset[str]) -> str:
         """Compute an operation at the current state or at the new frontier, for few values of the bound columns."""
-        rows, plain = self._input(operation, version, bound)
+        if written := as_written(operation, version, self.ranges):
+            return written
+        parts, plain = self._parts(operation, version)
+        rows = self.rows(parts, bound)
         if operation.linear:
             return consolidate_at_once(operation, rows) if operation.construct.consolidated else rows
         return over_weighted(operation, rows, plain)
-
-    def _input(self, operation: Operation, version: Version, bound: frozenset[str]) -> tuple[str, bool]:
-        parts, plain = self._parts(operation, version)
-        return self.rows(parts, bound), plain
 
     def _parts(self, operation: Operation, version: Version) -> tuple[Relation, bool]:
         """Return the input of an operation at a version, and whether each of its rows has weight one."""

@@ -17,6 +17,7 @@ from pytrickle.plan.query.derive import derive
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.operation import Rows
 from pytrickle.plan.query.scope import columns_named, tables_of
+from pytrickle.plan.query.written_join import WrittenJoin
 
 # Over 100,000 rows, 300 of them changed, a delta of four LEFT JOINs multiplied out to 81 blocks took 3.5 s, folded
 # after two of them 0.6 s; five took 2.8 s folded, six 7 s, more than a whole refresh.
@@ -35,10 +36,11 @@ def fitting(facts: Facts, blocks: Blocks) -> Blocks:
     return folded(facts, blocks) if len(blocks) > MAX_BLOCKS else blocks
 
 
-def folded(facts: Facts, blocks: Blocks) -> Blocks:
+def folded(facts: Facts, blocks: Blocks, joined: WrittenJoin | None = None) -> Blocks:
     """Read blocks as one leaf with their weights: d(sum of blocks) = sum of d(block).
 
-    Blocks that refer to rows around them are left as they are: no leaf can be separated from those.
+    Blocks that refer to rows around them are left as they are: no leaf can be separated from those. They may stand for
+    tables that are `joined`.
     """
     if not all(map(_is_closed, blocks)):
         return blocks
@@ -47,7 +49,8 @@ def folded(facts: Facts, blocks: Blocks) -> Blocks:
     rows: Rows = tuple(
         (block, tuple(_typed(block.names[alias][column]) for alias, column in visible)) for block in blocks
     )
-    leaf = derive(facts, rows, names, (), Folded())
+    written = joined.rows(visible, names) if joined else None
+    leaf = derive(facts, rows, names, (), Folded(written=written))
     shown: dict[str, dict[str, exp.Expr]] = {alias: {} for alias in blocks[0].names}
     for name, (alias, column) in zip(names, visible, strict=True):
         shown[alias][column] = own_column(leaf.alias, name)
@@ -55,8 +58,9 @@ def folded(facts: Facts, blocks: Blocks) -> Blocks:
 
 
 def _products(leaves: tuple[Leaf, ...]) -> int:
-    """Count the products that a block stands for once its folded leaves are multiplied out."""
-    found = [leaf.operation for leaf in leaves if isinstance(leaf, Derived) and leaf.operation.linear]
+    """Count the products that a block stands for once its folded leaves are multiplied out, if they have to be."""
+    linear = (leaf.operation for leaf in leaves if isinstance(leaf, Derived) and leaf.operation.linear)
+    found = [each for each in linear if not (isinstance(each.construct, Folded) and each.construct.written)]
     return prod(sum(_products(leaves_of(block)) for block in blocks_of(operation.input)) for operation in found)
 
 

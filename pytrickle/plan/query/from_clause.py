@@ -1,7 +1,8 @@
 """Queries read as sums of products: what stands in FROM, the joins between it, and the conditions on it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -27,9 +28,12 @@ from pytrickle.plan.query.sorted_input import order_as_input
 from pytrickle.plan.query.subquery import filtered
 from pytrickle.plan.query.values_rows import as_union
 from pytrickle.plan.query.whole_row import under_alias, with_rows
+from pytrickle.plan.query.written_join import WrittenJoin
 from pytrickle.plan.sql.dialect import parse_query
 
 Blocks = tuple[Block, ...]
+# Writes the tables to the left of a join, if it comes to that.
+Written = Callable[[], WrittenJoin | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,7 @@ class FromClause:
         result: Blocks = (Block((), (), {}),)
         if source:
             result = self._item(source.this, context)
-        for join in _joins(select):
-            result = self._join(result, join, context)
+            result = self._in_turn(source.this, result, list(_joins(select)), context)
         where = select.args.get("where")
         condition = where.this if where else None
         kept = tuple(kept for block in result for kept in filtered(self.recursion, block, condition, context))
@@ -63,14 +66,39 @@ class FromClause:
             )
         return fitting(self.facts, kept or (result[0].without_rows(),))
 
-    def _join(self, left: Blocks, join: exp.Join, context: Context) -> Blocks:
+    def _in_turn(self, first: exp.Expr, left: Blocks, joins: list[exp.Join], context: Context) -> Blocks:
+        """Join what stands in FROM one after the other; the `first` item, or what it begins with, was read."""
+        for number, join in enumerate(joins):
+            left = self._join(left, join, context, partial(self._written, first, joins[:number], context.ctes))
+        return left
+
+    def _written(self, first: exp.Expr, joins: list[exp.Join], ctes: Ctes) -> WrittenJoin | None:
+        """Write the join of what an item begins with and others, if all of them are tables."""
+        result = self._written_item(first, ctes)
+        for join in joins:
+            further = list(_joins(join.this))
+            right = self._written(join.this, further, ctes) if result else None
+            result = result.joined(right, join) if result and right else None
+        return result
+
+    def _written_item(self, item: exp.Expr, ctes: Ctes) -> WrittenJoin | None:
+        inner = item.this
+        if isinstance(item, exp.Subquery) and not item.alias and isinstance(inner, exp.Table | exp.Subquery):
+            return self._written(inner, list(_joins(inner)), ctes)
+        if isinstance(item, exp.Table) and isinstance(inner, exp.Identifier) and not item.args.get("sample"):
+            return WrittenJoin.of(self._table(item, ctes), self.facts.definition)
+        return None
+
+    def _join(self, left: Blocks, join: exp.Join, context: Context, written: Written) -> Blocks:
         kind = (join.kind or "INNER").upper()
         if kind not in {"INNER", "CROSS", "OUTER"} or join.args.get("method"):
             raise NotDifferentiable(f"{join.method or kind} JOIN")
         result = self._joined(left, join, context)
         # Each outer join has three blocks for one: what matches, all of one side, and minus what matches.
         folds = len(result) > MAX_BLOCKS and len(left) > 1
-        return fitting(self.facts, self._joined(folded(self.facts, left), join, context) if folds else result)
+        return fitting(
+            self.facts, self._joined(folded(self.facts, left, written()), join, context) if folds else result
+        )
 
     def _joined(self, left: Blocks, join: exp.Join, context: Context) -> Blocks:
         lateral = lateral_aggregate(self.recursion, left, join, context)
@@ -96,10 +124,7 @@ class FromClause:
     def _item(self, item: exp.Expr, context: Context) -> Blocks:
         if item.args.get("sample") or item.args.get("pivots") or item.args.get("laterals"):
             raise NotDifferentiable("TABLESAMPLE in FROM")
-        result = self._source(item, context)
-        for join in _joins(item):
-            result = self._join(result, join, context)
-        return result
+        return self._in_turn(item, self._source(item, context), list(_joins(item)), context)
 
     def _source(self, item: exp.Expr, context: Context) -> Blocks:
         match item:

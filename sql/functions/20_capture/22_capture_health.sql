@@ -16,6 +16,25 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.capture_triggers_problem(regclass, text) IS
     'The first capture trigger that is not as installed, or NULL.';
 
+-- A partition or child that was detached keeps its triggers, which go on capturing what it has.
+CREATE OR REPLACE FUNCTION pgtrickle_private.stray_triggers(source regclass, parts oid[])
+    RETURNS TABLE (trigger_name name, relation regclass)
+    LANGUAGE plpgsql STABLE ROWS 1 SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT t.tgname, t.tgrelid::regclass
+    FROM unnest(ARRAY['capture_', 'capture_row_', 'capture_truncate_', 'capture_moved_']) AS f(kind)
+        JOIN pg_proc AS p ON p.proname = f.kind || source::oid AND p.pronamespace = 'pgtrickle_changes'::regnamespace
+        JOIN pg_depend AS d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = p.oid
+            AND d.classid = 'pg_trigger'::regclass
+        JOIN pg_trigger AS t ON t.oid = d.objid
+    WHERE t.tgparentid = 0 AND t.tgrelid <> ALL (parts);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.stray_triggers(regclass, oid[]) IS
+    'Capture triggers of a source on relations that are no parts of it any more.';
+
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_columns_problem(source regclass, buffer text, columns text[])
     RETURNS text
     LANGUAGE sql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
@@ -61,6 +80,8 @@ BEGIN
             || ' triggers now' END,
         capture_columns_problem(source, tracking.buffer, columns),
         capture_triggers_problem(source, tracking.capture_mode),
+        (SELECT format('%s is captured still, though no part of it any more', s.relation)
+         FROM stray_triggers(source, tracking.relations) AS s ORDER BY 1 LIMIT 1),
         (SELECT format('capture function %s was changed', f.function_name)
          FROM capture_functions(source, tracking.buffer, columns) AS f
          LEFT JOIN pg_proc AS p ON p.proname = f.function_name AND p.pronamespace = 'pgtrickle_changes'::regnamespace

@@ -71,12 +71,9 @@ BEGIN
         RETURN false;
     END IF;
     FOR stray IN
-        SELECT t.tgname, t.tgrelid::regclass AS relation FROM pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid
-        WHERE p.pronamespace = 'pgtrickle_changes'::regnamespace AND p.proname IN (
-                SELECT DISTINCT e.function_name FROM capture_triggers(source, tracking.capture_mode) AS e)
-            AND t.tgparentid = 0 AND t.tgrelid <> ALL (parts)
+        SELECT s.trigger_name, s.relation FROM stray_triggers(source, parts) AS s
     LOOP
-        EXECUTE format('DROP TRIGGER %I ON %s', stray.tgname, stray.relation);
+        EXECUTE format('DROP TRIGGER %I ON %s', stray.trigger_name, stray.relation);
     END LOOP;
     PERFORM write_capture(source);
     DELETE FROM pgt_capture_gaps WHERE source_relid = source;

@@ -104,7 +104,7 @@ CREATE OR REPLACE FUNCTION pgtrickle.trim_history(retention interval) RETURNS bi
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    oldest CONSTANT timestamptz := clock_timestamp() - least(retention, interval '1000 years');
+    oldest CONSTANT timestamptz := clock_timestamp() - least(greatest(retention, interval '0'), interval '1000 years');
     refreshes bigint;
     advances bigint;
 BEGIN

@@ -86,7 +86,8 @@ CREATE OR REPLACE FUNCTION pgtrickle.shared_buffer_stats()
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
     SELECT k.source_relid::oid::bigint, qualified_name(k.source_relid), count(d.pgt_id)::integer,
-        string_agg(format('%I.%I', t.pgt_schema, t.pgt_name), ', ' ORDER BY t.pgt_schema, t.pgt_name),
+        string_agg(format('%I.%I', t.pgt_schema, t.pgt_name), ', ' ORDER BY t.pgt_schema, t.pgt_name)
+            FILTER (WHERE t.pgt_id IS NOT NULL),
         (SELECT count(*)::integer FROM jsonb_object_keys(k.captured_columns)), min((d.frontier).lsn)::text,
         pg_stat_get_live_tuples(to_regclass(k.buffer)), false
     FROM pgt_change_tracking AS k LEFT JOIN pgt_dependencies AS d USING (source_relid)

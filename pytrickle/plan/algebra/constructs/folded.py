@@ -9,11 +9,14 @@ from pytrickle.plan.algebra.construct import Construct, Names
 class Folded(Construct):
     """A sum of blocks as one leaf. With `cancels` it shows no row that another block takes away.
 
+    `written` is a query for its rows as the tables are, where there is one.
+
     >>> Folded().linear, Folded(cancels=True).consolidated
     (True, True)
     """
 
     cancels: bool = False
+    written: str | None = None
     label = "rows"
 
     @property

@@ -1,0 +1,101 @@
+"""Many outer joins in one query, with more products than a delta could be made of: stars, chains, mixed sides."""
+
+from random import Random
+
+import pytest
+
+from tests.conftest import Database
+from tests.equivalence.local_engine import local_client
+from tests.equivalence.oracle import differences
+from tests.equivalence.played import batches, follow
+from tests.repeats import first
+
+KEYS = range(8)
+FILLED = "; ".join(
+    f"INSERT INTO d{i} SELECT j, (j * 5 + {i}) % 8, 'n' || j % 4, j % 2 FROM generate_series(1, 7) AS j" for i in KEYS
+)
+TABLES = f"""
+CREATE TABLE facts (id int PRIMARY KEY, {", ".join(f"k{i} int" for i in KEYS)}, amount numeric(8, 2), note numeric);
+INSERT INTO facts SELECT i, {", ".join(f"nullif((i * {7 + k}) % 9, 0)" for k in KEYS)}, i % 5, (i % 3)::numeric / 2
+FROM generate_series(1, 40) AS i;
+{"; ".join(f"CREATE TABLE d{i} (id int PRIMARY KEY, up int, name text, level numeric)" for i in KEYS)};
+{FILLED};
+CREATE TABLE twice (id int, name text);
+INSERT INTO twice SELECT j % 5, 't' || j FROM generate_series(1, 9) AS j;
+"""
+STAR = " ".join(f"LEFT JOIN d{i} ON d{i}.id = facts.k{i}" for i in KEYS)
+FOUR, _, _ = STAR.partition(" LEFT JOIN d4")
+CHAIN = " ".join(f"LEFT JOIN d{i} ON d{i}.id = d{i - 1}.up" for i in KEYS if i)
+NAMES = ", ".join(f"d{i}.name AS n{i}" for i in KEYS)
+QUERIES = {
+    "star": f"SELECT facts.id, facts.note, {NAMES} FROM facts {STAR}",
+    "summed": f"""SELECT d1.name, d6.level, count(*) AS n, sum(facts.amount) AS s, max(d3.up) AS m
+        FROM facts {STAR} GROUP BY 1, 2""",
+    "chain": f"SELECT d0.id, {NAMES} FROM d0 {CHAIN}",
+    "filtered": f"SELECT facts.id, {NAMES} FROM facts {STAR} WHERE d2.name IS NULL OR d5.up > d3.up",
+    "several": f"SELECT facts.id, t.name AS t, u.name AS u, {NAMES} FROM facts {STAR}"
+    " LEFT JOIN twice t ON t.id = facts.k1 AND t.name > d2.name LEFT JOIN twice u ON u.id = d4.up",
+    "inner_last": f"SELECT facts.id, z.name AS z, {NAMES} FROM facts {STAR} JOIN twice z ON z.id = d7.up",
+    "in_parentheses": """SELECT facts.id, a.name AS a, e.name AS e, g.name AS g FROM facts
+        LEFT JOIN (d0 a LEFT JOIN d1 b ON b.id = a.up LEFT JOIN d2 c ON c.id = b.up) ON a.id = facts.k0
+        LEFT JOIN (d3 e JOIN d4 f ON f.id = e.up) ON e.id = facts.k3
+        LEFT JOIN d5 g ON g.id = facts.k5 AND g.level < facts.amount LEFT JOIN d6 h ON h.id = g.up""",
+    "sides": """SELECT facts.id, a.name AS a, b.id AS b, c.id AS c, d.name AS d, e.name AS e FROM facts
+        LEFT JOIN d0 a ON a.id = facts.k0 FULL JOIN d1 b ON b.id = facts.k1 RIGHT JOIN d2 c ON c.id = b.up
+        LEFT JOIN d3 d ON d.id = c.up LEFT JOIN d4 e ON e.id = facts.k4""",
+    "by_name": """SELECT facts.id, d0.name AS a, d1.name AS b, d2.name AS c, d3.name AS d, d4.up AS e FROM facts
+        LEFT JOIN d0 USING (id) LEFT JOIN d1 USING (id) LEFT JOIN d2 USING (id) LEFT JOIN d3 USING (id)
+        LEFT JOIN d4 ON d4.id = facts.k4""",
+    "whole_rows": f"SELECT facts.id, to_jsonb(d1.*) AS j, d2.* IS NULL AS lacks FROM facts {FOUR}",
+}
+
+
+def a_change(random: Random) -> str:
+    """Write one statement; numbers change by how they look, too."""
+    table, key, other = f"d{random.choice(KEYS)}", random.randint(1, 9), random.randint(0, 8)
+    fact, column = random.randint(1, 45), f"k{random.choice(KEYS)}"
+    return random.choice(
+        (
+            f"INSERT INTO {table} VALUES ({key}, {other}, 'n{other % 4}', {random.choice(('1', '1.0', 'NULL'))})"
+            " ON CONFLICT DO NOTHING",
+            f"DELETE FROM {table} WHERE id = {key}",
+            f"UPDATE {table} SET up = {other}, level = level + 0.0 WHERE id = {key}",
+            f"UPDATE {table} SET id = id + 20 WHERE id = {key}",
+            f"UPDATE facts SET {column} = nullif({other}, 0), note = note + 0.00 WHERE id % 7 = {fact % 7}",
+            f"INSERT INTO facts (id, {column}, amount) VALUES ({fact}, {key}, {other}) ON CONFLICT DO NOTHING",
+            f"DELETE FROM facts WHERE id = {fact}",
+            f"INSERT INTO twice VALUES ({other}, 't{key}')",
+            f"DELETE FROM twice WHERE id = {other}",
+        )
+    )
+
+
+@pytest.mark.parametrize("seed", first(1, range(4)))
+def test_many_outer_joins_are_differential(every_db: Database, seed: int) -> None:
+    every_db.execute(TABLES)
+    named = {f"q_{name}": query for name, query in QUERIES.items()}
+    follow(every_db, named, batches(seed, a_change, 6, range(1, 5)))
+
+
+@pytest.mark.parametrize("seed", first(1, range(3)))
+def test_what_a_watermark_holds_back_is_not_read(db: Database, seed: int) -> None:
+    db.execute(TABLES)
+    random = Random(seed)
+    query = QUERIES["star"]
+    with local_client(db.dsn) as (client, _), db.connect() as connection:
+        client.create_watermark_group("loads", ["facts", "d1"])
+        client.create_stream_table("result", query, refresh_mode="DIFFERENTIAL", watermark_gating="hold_back")
+        for number in range(1, 7):
+            db.execute(a_change(random))
+            for source in ("facts", "d1"):
+                db.execute(f"SELECT pgtrickle.advance_watermark('{source}', '2024-01-0{number}Z')")
+            shown = db.execute(f"SELECT q::text FROM ({query}) AS q ORDER BY 1")
+            for statement in ("UPDATE facts SET k1 = 3 WHERE id % 4 = 1", "DELETE FROM facts WHERE id % 11 = 5"):
+                db.execute(statement)
+            client.tick()
+            if number % 2:
+                assert db.execute("SELECT q::text FROM result AS q ORDER BY 1") == shown
+        for source in ("facts", "d1"):
+            db.execute(f"SELECT pgtrickle.advance_watermark('{source}', '2024-02-01Z')")
+        client.tick()
+        assert not differences(connection, "result", query, True)
