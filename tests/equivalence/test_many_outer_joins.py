@@ -10,7 +10,7 @@ from tests.equivalence.oracle import differences
 from tests.equivalence.played import batches, follow
 from tests.repeats import first
 
-KEYS = range(8)
+KEYS = range(6)
 FILLED = "; ".join(
     f"INSERT INTO d{i} SELECT j, (j * 5 + {i}) % 8, 'n' || j % 4, j % 2 FROM generate_series(1, 7) AS j" for i in KEYS
 )
@@ -29,17 +29,17 @@ CHAIN = " ".join(f"LEFT JOIN d{i} ON d{i}.id = d{i - 1}.up" for i in KEYS if i)
 NAMES = ", ".join(f"d{i}.name AS n{i}" for i in KEYS)
 QUERIES = {
     "star": f"SELECT facts.id, facts.note, {NAMES} FROM facts {STAR}",
-    "summed": f"""SELECT d1.name, d6.level, count(*) AS n, sum(facts.amount) AS s, max(d3.up) AS m
+    "summed": f"""SELECT d1.name, d5.level, count(*) AS n, sum(facts.amount) AS s, max(d3.up) AS m
         FROM facts {STAR} GROUP BY 1, 2""",
     "chain": f"SELECT d0.id, {NAMES} FROM d0 {CHAIN}",
     "filtered": f"SELECT facts.id, {NAMES} FROM facts {STAR} WHERE d2.name IS NULL OR d5.up > d3.up",
     "several": f"SELECT facts.id, t.name AS t, u.name AS u, {NAMES} FROM facts {STAR}"
     " LEFT JOIN twice t ON t.id = facts.k1 AND t.name > d2.name LEFT JOIN twice u ON u.id = d4.up",
-    "inner_last": f"SELECT facts.id, z.name AS z, {NAMES} FROM facts {STAR} JOIN twice z ON z.id = d7.up",
+    "inner_last": f"SELECT facts.id, z.name AS z, {NAMES} FROM facts {STAR} JOIN twice z ON z.id = d5.up",
     "in_parentheses": """SELECT facts.id, a.name AS a, e.name AS e, g.name AS g FROM facts
         LEFT JOIN (d0 a LEFT JOIN d1 b ON b.id = a.up LEFT JOIN d2 c ON c.id = b.up) ON a.id = facts.k0
         LEFT JOIN (d3 e JOIN d4 f ON f.id = e.up) ON e.id = facts.k3
-        LEFT JOIN d5 g ON g.id = facts.k5 AND g.level < facts.amount LEFT JOIN d6 h ON h.id = g.up""",
+        LEFT JOIN d5 g ON g.id = facts.k5 AND g.level < facts.amount LEFT JOIN d0 h ON h.id = g.up""",
     "sides": """SELECT facts.id, a.name AS a, b.id AS b, c.id AS c, d.name AS d, e.name AS e FROM facts
         LEFT JOIN d0 a ON a.id = facts.k0 FULL JOIN d1 b ON b.id = facts.k1 RIGHT JOIN d2 c ON c.id = b.up
         LEFT JOIN d3 d ON d.id = c.up LEFT JOIN d4 e ON e.id = facts.k4""",
@@ -74,7 +74,7 @@ def a_change(random: Random) -> str:
 def test_many_outer_joins_are_differential(every_db: Database, seed: int) -> None:
     every_db.execute(TABLES)
     named = {f"q_{name}": query for name, query in QUERIES.items()}
-    follow(every_db, named, batches(seed, a_change, 6, range(1, 5)))
+    follow(every_db, named, batches(seed, a_change, 5, range(1, 4)))
 
 
 @pytest.mark.parametrize("seed", first(1, range(3)))
