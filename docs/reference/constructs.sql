@@ -102,6 +102,8 @@ SELECT o.id, r.id AS returned FROM orders o FULL JOIN returns r ON r.customer = 
 SELECT c.id, count(o.id) AS n FROM customers c LEFT JOIN orders o ON o.customer = c.id AND NOT EXISTS (SELECT FROM returns r WHERE r.id = o.id) GROUP BY c.id;
 -- LEFT JOIN with a subquery over the kept side in ON
 SELECT c.id, o.id AS ordered FROM customers c LEFT JOIN orders o ON o.customer = c.id AND c.id IN (SELECT r.customer FROM returns r);
+-- LEFT JOIN with the newest row
+SELECT c.id, o.id AS newest FROM customers c LEFT JOIN orders o ON o.customer = c.id AND o.placed = (SELECT max(p.placed) FROM orders p WHERE p.customer = c.id);
 -- LEFT JOIN with a subquery over both sides in ON
 SELECT c.id, o.id AS ordered FROM customers c LEFT JOIN orders o ON o.customer = c.id AND EXISTS (SELECT FROM returns r WHERE r.id = o.id AND r.amount > c.id);
 -- LEFT JOIN without equality
@@ -170,6 +172,10 @@ SELECT id, amount - (SELECT avg(amount) FROM orders) AS above FROM orders;
 SELECT id FROM orders WHERE amount = (SELECT max(amount) FROM orders);
 -- correlated aggregate
 SELECT id, (SELECT count(*) FROM orders o WHERE o.customer = c.id) AS orders FROM customers c;
+-- correlated aggregate of columns of both queries
+SELECT c.id, (SELECT sum(o.amount * length(c.name)) FROM orders o WHERE o.customer = c.id) AS amount FROM customers c;
+-- correlated aggregate with a subquery for the outermost rows
+SELECT c.id, (SELECT max(o.placed) FROM orders o WHERE o.customer = c.id AND o.placed < (SELECT max(p.placed) FROM orders p WHERE p.customer = c.id)) AS placed FROM customers c;
 -- correlated single row
 SELECT id, (SELECT name FROM customers c WHERE c.id = o.customer) AS name FROM orders o;
 -- correlated aggregate in WHERE
@@ -275,7 +281,7 @@ SELECT array_agg(t.x) AS tags FROM readings r, unnest(r.tags) AS t (x);
 -- jsonb_object_agg whose keys differ
 SELECT jsonb_object_agg(id, note) AS notes FROM orders;
 -- jsonb_object_agg whose keys may be equal
-SELECT jsonb_object_agg(note, id) AS notes FROM orders;
+SELECT jsonb_object_agg(note, id) AS notes FROM orders WHERE note IS NOT NULL;
 -- jsonb_object_agg with ORDER BY
 SELECT jsonb_object_agg(id, note ORDER BY id) AS notes FROM orders;
 -- your own aggregate with ORDER BY or DISTINCT
@@ -362,6 +368,8 @@ SELECT c.id, l.amount FROM customers c CROSS JOIN LATERAL (SELECT amount FROM or
 SELECT c.id, l.name FROM customers c CROSS JOIN LATERAL (SELECT c.name FROM orders o WHERE o.customer = c.id LIMIT 1) l;
 -- LATERAL with LIMIT
 SELECT c.id, l.amount FROM customers c CROSS JOIN LATERAL (SELECT amount FROM orders o WHERE o.customer = c.id ORDER BY amount DESC, id LIMIT 3) l;
+-- LATERAL with a window
+SELECT c.id, o.id AS o FROM customers c, LATERAL (SELECT id, row_number() OVER (ORDER BY placed, id) AS place FROM orders WHERE customer = c.id) o WHERE o.place <= 3;
 -- LEFT JOIN LATERAL
 SELECT c.id, l.n FROM customers c LEFT JOIN LATERAL (SELECT count(*) AS n FROM orders o WHERE o.customer = c.id) l ON true;
 -- unnest in FROM

@@ -116,6 +116,7 @@ class LazyEngine:
         require_spark()
         from pytrickle.compute.spark.class_archive import class_archive
         from pytrickle.compute.spark.reach import check_reach
+        from pytrickle.compute.spark.run import translated
         from pytrickle.compute.spark.session import build_session
         from pytrickle.compute.spark.write_archive import start_writing
 
@@ -128,7 +129,9 @@ class LazyEngine:
                 if archive and not archive.exists:
                     atexit.register(start_writing, self.settings, target)
             elif target.is_loopback and not self.owned:
-                check_reach(target, self.session.conf.get("spark.master") or "")
+                with translated():
+                    master = self.session.conf.get("spark.master") or ""
+                check_reach(target, master)
             return self.session
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.errors import PySparkValueError
 from pyspark.sql import SparkSession
 
 import pytrickle
@@ -91,6 +92,33 @@ def test_spark_that_the_process_stopped_is_left_to_the_process_which_started_it_
         assert own.sql("SELECT 1").toArrow().num_rows == 1
         own.stop()
     test_session.running = build_session(LOCAL)
+
+
+def test_a_session_of_your_own_whose_java_is_gone_is_lost(
+    db: Database, spark: SparkSession, test_session: TestSession
+) -> None:
+    db.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    db.execute("SELECT pgtrickle.create_stream_table('copied', 'SELECT DISTINCT id FROM t')")
+    with pytrickle.connect(db.dsn, engine="spark", spark=spark) as client:
+        assert client.refresh("copied").engine == "spark"
+        SparkContext._gateway.proc.kill()
+        db.execute("INSERT INTO t VALUES (1)")
+        with pytest.raises(SparkLost, match=r"its Java ended by signal 9\.(\n|$)"):
+            client.refresh("copied")
+    forget_session(spark)
+    test_session.running = build_session(LOCAL)
+
+
+@pytest.mark.parametrize(("ended", "kind"), [("by signal 9", SparkLost), (None, SparkFailed)])
+def test_what_pyspark_makes_of_a_connection_that_broke_is_seen_through(
+    monkeypatch: pytest.MonkeyPatch, ended: str | None, kind: type[Exception]
+) -> None:
+    monkeypatch.setattr("pytrickle.compute.spark.run.how_java_ended", lambda: ended)
+    with pytest.raises(kind), translated():
+        try:
+            raise ConnectionRefusedError(111, "Connection refused")
+        except ConnectionRefusedError as error:
+            raise PySparkValueError("[CANNOT_PARSE_DATATYPE] Unable to parse datatype.") from error
 
 
 def test_a_call_that_java_did_not_answer_is_a_lost_session(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ REMEMBERED = 100
 TELLING = 3
 # A line of a stack trace.
 FRAME = re.compile(r"\s+(at |\.\.\. \d+ more)")
+# What every Java writes that Spark starts.
+USUAL = re.compile(r"WARNING: Using incubator modules")
 # A connection to a process breaks before the process is gone.
 PATIENCE = 5.0
 # By these Spark ends a Java in which a task, or one of its own threads, met an error that is not to be survived.
@@ -45,7 +47,7 @@ class JavaOutput:
         """Return the last that a Java which has ended wrote."""
         if self.reader is not None:
             self.reader.join(1)
-        telling = [line for line in self.last if not FRAME.match(line)]
+        telling = [line for line in self.last if not (FRAME.match(line) or USUAL.match(line))]
         return "; ".join(telling[-TELLING:]) or None
 
     def _follow(self, reading: int) -> None:

@@ -39,6 +39,8 @@ from pytrickle.plan.spark.query import BROADCAST_TABLE, spark_query
 
 OUT_OF_MEMORY = ("OutOfMemoryError", "Not enough memory to build and broadcast", "UNABLE_TO_ACQUIRE_MEMORY")
 
+UNANSWERED = (Py4JNetworkError, ConnectionError)
+
 TOO_NARROW = (INEXACT, "NUMERIC_VALUE_OUT_OF_RANGE", "ARITHMETIC_OVERFLOW")
 
 JOB_CANCELED = "[SPARK_JOB_CANCELLED]"
@@ -148,22 +150,24 @@ def translated(snapshot: str = "") -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        if _is_interrupted(error):
+        # Whoever interrupts the program has Spark cancel its jobs and tell of these instead.
+        if _follows(error, (KeyboardInterrupt,)):
             raise KeyboardInterrupt from error
         raise _lost(error) or _failed(error, snapshot) from error
 
 
-def _is_interrupted(error: BaseException | None) -> bool:
-    """Whether somebody interrupted the program, upon which Spark cancels its jobs and tells of these instead."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
+def _follows(error: BaseException | None, kinds: tuple[type[BaseException], ...]) -> bool:
+    """Whether an error is of some kinds, or came up while one of these was handled."""
+    while error is not None and not isinstance(error, kinds):
         error = error.__context__
     return error is not None
 
 
 def _lost(error: Exception) -> SparkLost | None:
-    """A call that Java has not answered does not always say that it was the network."""
-    known = isinstance(error, Py4JNetworkError | ConnectionError)
-    ended = how_java_ended() if known or type(error) is Py4JError else None
+    """A call that Java has not answered does not always say that it was the network, and PySpark may say otherwise."""
+    known = isinstance(error, UNANSWERED)
+    asked = known or type(error) is Py4JError or _follows(error, UNANSWERED)
+    ended = how_java_ended() if asked else None
     if not known and not ended:
         return None
     return SparkLost(f"The Spark session was lost{f': its Java ended {ended}' if ended else ''}.")

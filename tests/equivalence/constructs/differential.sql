@@ -751,3 +751,11 @@ FROM a GROUP BY k, s % 2;
 
 -- aggregate_of_the_query_around
 SELECT k, (SELECT max(x.v) FROM (SELECT DISTINCT b.v FROM b WHERE b.k = min(a.id)) x) AS m FROM a GROUP BY k;
+
+-- six_left_joins
+SELECT o.id, c1.v FROM a o LEFT JOIN a c1 ON c1.id = o.id + 1 LEFT JOIN a c2 ON c2.id = o.k
+    LEFT JOIN a c3 ON c3.id = o.s
+    LEFT JOIN a c4 ON c4.id = o.id + 2 LEFT JOIN a c5 ON c5.id = o.k + 1 LEFT JOIN a c6 ON c6.id = o.s + 1;
+
+-- distinct_of_both_rows
+SELECT a.id, x.v FROM a CROSS JOIN LATERAL (SELECT DISTINCT b.v + a.v AS v FROM b WHERE b.k = a.k) AS x;

@@ -10,11 +10,6 @@ SELECT id, ARRAY(SELECT b.id FROM b WHERE b.k = a.k) AS ids FROM a;
 -- unsettled: depends on the order of rows
 SELECT id, ARRAY(SELECT DISTINCT u.x FROM unnest(ARRAY[k, 1, 2]) AS u (x)) AS xs FROM a;
 
--- six_left_joins: over 256 products
-SELECT o.id, c1.v FROM a o LEFT JOIN a c1 ON c1.id = o.id + 1 LEFT JOIN a c2 ON c2.id = o.k
-    LEFT JOIN a c3 ON c3.id = o.s
-    LEFT JOIN a c4 ON c4.id = o.id + 2 LEFT JOIN a c5 ON c5.id = o.k + 1 LEFT JOIN a c6 ON c6.id = o.s + 1;
-
 -- now: CURRENT_DATE
 SELECT id FROM a WHERE "select" < current_date;
 
@@ -80,9 +75,6 @@ SELECT id, sum(id) OVER (ORDER BY id ROWS (SELECT count(*) FROM b) PRECEDING) AS
 
 -- keys_without_an_order: could not identify an ordering operator
 SELECT x, count(*) AS n FROM (SELECT id::text::xid AS x FROM a) q GROUP BY GROUPING SETS ((x), (x));
-
--- distinct_of_both_rows: DISTINCT in a correlated subquery
-SELECT a.id, x.v FROM a CROSS JOIN LATERAL (SELECT DISTINCT b.v + a.v AS v FROM b WHERE b.k = a.k) AS x;
 
 -- key_of_a_domain_over_an_enumeration: a key of domain public.chosen_again
 SELECT m, count(*) AS n FROM chosen_ones GROUP BY m;
