@@ -19,6 +19,7 @@ from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.operation import Rows
 from pytrickle.plan.query.scope import Names, replacing, standing_for, tables_of
 from pytrickle.plan.query.subquery_domain import domain_columns, domain_rows, null_safe_columns, tables_of_all
+from pytrickle.plan.sql.three_valued import is_quantified
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +232,7 @@ def _by_keys(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> Match:
 
 
 def _pair(predicate: exp.Expr, own: frozenset[str]) -> tuple[exp.Expr, exp.Expr] | None:
-    if not isinstance(predicate, exp.EQ) or predicate.find(exp.Collate, exp.Any, exp.All):
+    if not isinstance(predicate, exp.EQ) or predicate.find(exp.Collate) or is_quantified(predicate.expression.unnest()):
         return None
     sides = (predicate.this, predicate.expression)
     for outer, inner in (sides, sides[::-1]):

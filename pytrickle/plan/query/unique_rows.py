@@ -8,6 +8,7 @@ from pytrickle.plan.algebra.relation import Scan
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.scope import tables_of
+from pytrickle.plan.sql.three_valued import is_quantified
 
 
 def finds_one_row(facts: Facts, blocks: tuple[Block, ...], given: frozenset[tuple[str, str]] = frozenset()) -> bool:
@@ -31,14 +32,14 @@ def finds_one_row(facts: Facts, blocks: tuple[Block, ...], given: frozenset[tupl
 def _is_found(
     facts: Facts, block: Block, scan: Scan, unknown: frozenset[str], given: frozenset[tuple[str, str]]
 ) -> bool:
-    """Whether the columns of a unique key are given, or equated with expressions over what is known."""
+    """Whether the columns of a unique key are given, or equated with one value, not with an array, of what is known."""
     equated = {name for alias, name in given if alias == scan.alias}
     for predicate in block.predicates:
         if isinstance(predicate.unnest(), exp.EQ):
             node = predicate.unnest()
             for side, other in ((node.this, node.expression), (node.expression, node.this)):
                 column = plain_column(side.unnest())
-                known = not tables_of(other) & unknown and not other.find(exp.Query)
+                known = not (tables_of(other) & unknown or other.find(exp.Query) or is_quantified(other.unnest()))
                 if known and column is not None and column.table == scan.alias:
                     equated |= {column.name} if facts.compares_as_it_groups(column, block) else set()
     return any(key <= equated for key in facts.definition.source(scan.relid).keys)

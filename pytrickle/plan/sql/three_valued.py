@@ -60,9 +60,15 @@ def decided(condition: exp.Expr) -> Truth:
         case exp.NullSafeEQ() if is_null(node.this) and is_null(node.expression):
             return True
         case _ if isinstance(node, COMPARISONS) and (is_null(node.this) or is_null(node.expression)):
-            return None
+            # Of an array without elements ALL is true, and ANY false, whatever it is compared with.
+            return "open" if is_quantified(node.expression.unnest()) else None
         case _:
             return None if is_null(node) else "open"
+
+
+def is_quantified(side: exp.Expr) -> bool:
+    """Whether a side of a comparison is ANY or ALL of an array; the parser takes ALL for a function."""
+    return isinstance(side, exp.Any | exp.All) or (isinstance(side, exp.Anonymous) and side.name.upper() == "ALL")
 
 
 def is_null(expression: exp.Expr) -> bool:
