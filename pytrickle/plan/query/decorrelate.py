@@ -140,7 +140,7 @@ def decorrelate_by_domain(
     if outer is None or not tables_of_all(free) <= outer.aliases:
         raise NotDifferentiable(f"{what} tied to the rows around it by more than equalities")
     null_safe = null_safe_columns(facts, outer, inner, free)
-    columns = domain_columns(facts, outer, free, null_safe)
+    columns = domain_columns(facts, outer, free, by_text=bool(computed) and null_safe.issuperset(free))
     domain = distinct(facts, ((domain_rows(outer, free), columns),), Domain())
     keys = {column: own_column(domain.alias, f"k{i}") for i, column in enumerate(columns)}
     step = replacing(keys)
@@ -186,7 +186,7 @@ def indicator(facts: Facts, outer: Block, inner: tuple[Block, ...]) -> Match:
     domain = domain_rows(outer, free)
     paired = tuple(domain.joined(block) for block in inner)
     null_safe = null_safe_columns(facts, outer, inner, free)
-    columns = domain_columns(facts, outer, free, null_safe)
+    columns = domain_columns(facts, outer, free)
     leaf = distinct(facts, tuple((block, columns) for block in paired), Exists())
     ties = (
         _tie(column in null_safe)(this=column.copy(), expression=own_column(leaf.alias, f"k{i}"))

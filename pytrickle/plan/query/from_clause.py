@@ -86,7 +86,7 @@ class FromClause:
         if isinstance(item, exp.Subquery) and not item.alias and isinstance(inner, exp.Table | exp.Subquery):
             return self._written(inner, list(_joins(inner)), ctes)
         if isinstance(item, exp.Table) and isinstance(inner, exp.Identifier) and not item.args.get("sample"):
-            return WrittenJoin.of(self._table(item, ctes), self.facts.definition)
+            return WrittenJoin.of(self._table(item, ctes))
         return None
 
     def _join(self, left: Blocks, join: exp.Join, context: Context, written: Written) -> Blocks:

@@ -33,17 +33,16 @@ def _rejects_null(block: Block, column: exp.Expr) -> bool:
 
 
 def domain_columns(
-    facts: Facts, outer: Block, free: tuple[exp.Expr, ...], null_safe: frozenset[exp.Expr]
+    facts: Facts, outer: Block, free: tuple[exp.Expr, ...], by_text: bool = False
 ) -> tuple[exp.Expr, ...]:
     """Return columns and, where some have values that are equal but not the same, the text of these as one more.
 
-    A condition may tell such values apart, as it does '1 mon' and '30 days' where they are added to a date. Where only
-    tests that hold for NULL, too, would tie the columns to rows, for which PostgreSQL compares every two of them, it is
-    the text of all columns.
+    A condition may tell such values apart, as it does '1 mon' and '30 days' where they are added to a date. With
+    `by_text` it is the text of all: by tests that hold for NULL, too, PostgreSQL compares every row with every other.
     """
     types = facts.types_of(project(replace(outer, predicates=(), negated=False), free))
     blurred = tuple(column for column, name in zip(free, types, strict=True) if not is_exact(name, facts.definition))
-    blurred = free if null_safe.issuperset(free) else blurred
+    blurred = free if by_text else blurred
     if not blurred:
         return free
     whole, computed = row_text_of(blurred), {leaf.alias for leaf in outer.leaves if isinstance(leaf, Derived)}

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
+from pytrickle.plan.algebra.constructs.folded import TABLE
 from pytrickle.plan.algebra.relation import Scan
-from pytrickle.plan.postgres.from_item import table_name
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.scope import MERGED, WHOLE, Names, resolve, tables_of
 from pytrickle.plan.sql.dialect import quote, render
@@ -31,13 +30,13 @@ class WrittenJoin:
     aliases: frozenset[str]
 
     @classmethod
-    def of(cls, blocks: tuple[Block, ...], definition: Definition) -> WrittenJoin | None:
-        """Write a table; None for anything else."""
+    def of(cls, blocks: tuple[Block, ...]) -> WrittenJoin | None:
+        """Write a table, which may be another one by the time it is read; None for anything else."""
         if len(blocks) != 1 or blocks[0].predicates or blocks[0].negated:
             return None
         match blocks[0].leaves:
             case (Scan(alias=alias, relid=relid),):
-                text = f"{table_name(definition.source(relid))} AS {quote(alias)}"
+                text = f"{TABLE.format(relid=relid)} AS {quote(alias)}"
                 return cls(text, blocks[0].names, frozenset({alias}))
         return None
 

@@ -4,12 +4,15 @@ from dataclasses import dataclass
 
 from pytrickle.plan.algebra.construct import Construct, Names
 
+# A table by its number: what is read in its stead is known when the query is compiled.
+TABLE = "\x00{relid}\x00"
+
 
 @dataclass(frozen=True, slots=True)
 class Folded(Construct):
     """A sum of blocks as one leaf. With `cancels` it shows no row that another block takes away.
 
-    `written` is a query for its rows as the tables are, where there is one.
+    `written` is a query for its rows as the tables are, where there is one: each of these stands in it as TABLE.
 
     >>> Folded().linear, Folded(cancels=True).consolidated
     (True, True)
