@@ -54,7 +54,7 @@ def a_change(random: Random) -> str:
     )
 
 
-@pytest.mark.parametrize("seed", first(1, range(4)))
+@pytest.mark.parametrize("seed", first(1, range(2)))
 def test_what_an_array_is_compared_with_is_exact(every_db: Database, seed: int) -> None:
     every_db.execute(TABLES)
     named = {f"q_{name}": query for name, query in QUERIES.items()}

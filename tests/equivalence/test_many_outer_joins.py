@@ -70,14 +70,14 @@ def a_change(random: Random) -> str:
     )
 
 
-@pytest.mark.parametrize("seed", first(1, (0, 1, 3)))
+@pytest.mark.parametrize("seed", first(1, (0, 1)))
 def test_many_outer_joins_are_differential(every_db: Database, seed: int) -> None:
     every_db.execute(TABLES)
     named = {f"q_{name}": query for name, query in QUERIES.items()}
     follow(every_db, named, batches(seed, a_change, 5, range(1, 4)))
 
 
-@pytest.mark.parametrize("seed", first(1, range(3)))
+@pytest.mark.parametrize("seed", first(1, range(2)))
 def test_what_a_watermark_holds_back_is_not_read(db: Database, seed: int) -> None:
     db.execute(TABLES)
     random = Random(seed)
