@@ -6,13 +6,19 @@ AS $$
 DECLARE
     first_own CONSTANT oid := 16384;
     functions CONSTANT oid[] := ARRAY(SELECT functions_below(view));
+    others CONSTANT text[] := ARRAY(
+        SELECT DISTINCT format('%s %s', d.refclassid::regclass, d.refobjid)
+        FROM views_below(view) AS b(relid) JOIN pg_rewrite AS r ON r.ev_class = b.relid
+            JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
+        WHERE d.refclassid IN ('pg_operator'::regclass, 'pg_ts_config'::regclass, 'pg_ts_dict'::regclass));
 BEGIN
+    -- Most queries name nothing but tables and what is PostgreSQL's own.
+    IF functions = '{}' AND others = '{}' AND NOT EXISTS (SELECT FROM pg_cast AS c WHERE c.oid >= first_own) THEN
+        RETURN NULL;
+    END IF;
     RETURN (
         WITH named(classid, objid) AS MATERIALIZED (
-            SELECT DISTINCT d.refclassid, d.refobjid
-            FROM views_below(view) AS b(relid) JOIN pg_rewrite AS r ON r.ev_class = b.relid
-                JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-            WHERE d.refclassid IN ('pg_operator'::regclass, 'pg_ts_config'::regclass, 'pg_ts_dict'::regclass)
+            SELECT split_part(o, ' ', 1)::regclass::oid, split_part(o, ' ', 2)::oid FROM unnest(others) AS o
         ), configurations AS MATERIALIZED (
             SELECT c.oid, format('%s %s %s', c.cfgname, c.cfgnamespace, c.cfgparser) AS meaning
             FROM named AS n JOIN pg_ts_config AS c ON n.classid = 'pg_ts_config'::regclass AND c.oid = n.objid
