@@ -57,8 +57,8 @@ BEGIN
     PERFORM check_hold_back();
     PERFORM renew_indexes_of_rows(p_pgt_id);
     PERFORM mark_reinitialize(p_pgt_id,
-        'a view or function that it uses was replaced, a label that it shows has changed, or a source can be captured '
-        'now');
+        'a view or function that it uses was replaced, a name or label in it may mean something else, or a source can '
+        'be captured now');
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.adopt_definition(bigint) IS
