@@ -1,33 +1,36 @@
 """Children that inherit no more, while somebody has the parent captured for something else before the next tick."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.acceptance.conftest import Shop
 
-TABLES = "CREATE TABLE parent (id int, v int); CREATE TABLE child () INHERITS (parent)"
+TABLES = """CREATE TABLE parent (id int, v int); CREATE TABLE child () INHERITS (parent);
+INSERT INTO parent VALUES (1, 1); INSERT INTO child VALUES (2, 2)"""
+NO_MORE = "ALTER TABLE child NO INHERIT parent"
 QUERIES = {"shown": "SELECT id FROM parent", "counted": "SELECT count(*) AS n, sum(v) AS v FROM parent"}
 
 
-def _create(shop: Shop) -> None:
+def create_another(shop: Shop) -> None:
+    shop.db.execute(NO_MORE)
     shop.pt.create_stream_table("counted", QUERIES["counted"])
 
 
-def _alter(shop: Shop) -> None:
+def alter_another(shop: Shop) -> None:
     shop.pt.create_stream_table("counted", "SELECT count(*) AS n, 0::bigint AS v FROM parent")
     shop.tick()
-    shop.db.execute("ALTER TABLE child NO INHERIT parent")
+    shop.db.execute(NO_MORE)
     shop.pt.alter_stream_table("counted", query=QUERIES["counted"])
 
 
-@pytest.mark.parametrize("captured_anew", [_create, _alter], ids=["created", "altered"])
-def test_a_former_child_is_captured_no_more(local_shop: Shop, captured_anew) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("capture_anew", [create_another, alter_another], ids=["created", "altered"])
+def test_a_former_child_is_captured_no_more(local_shop: Shop, capture_anew: Callable[[Shop], None]) -> None:
     shop = local_shop
-    shop.db.execute(f"{TABLES}; INSERT INTO parent VALUES (1, 1); INSERT INTO child VALUES (2, 2)")
+    shop.db.execute(TABLES)
     shop.pt.create_stream_table("shown", QUERIES["shown"])
     shop.tick()
-    if captured_anew is _create:
-        shop.db.execute("ALTER TABLE child NO INHERIT parent")
-    captured_anew(shop)
+    capture_anew(shop)
     shop.tick()
     shop.db.execute("INSERT INTO child VALUES (3, 3); INSERT INTO parent VALUES (4, 4)")
     shop.tick()

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkValueError
 from pyspark.sql import SparkSession
 
 import pytrickle
+from pytrickle.compute.spark.gateway import JavaOutput
 from pytrickle.compute.spark.run import translated
 from pytrickle.compute.spark.session import build_session, forget_session
 from pytrickle.config import Settings
@@ -107,6 +108,12 @@ def test_a_session_of_your_own_whose_java_is_gone_is_lost(
             client.refresh("copied")
     forget_session(spark)
     test_session.running = build_session(LOCAL)
+
+
+def test_what_every_java_writes_is_no_reason_for_its_end() -> None:
+    output = JavaOutput()
+    output.last.extend(["WARNING: Using incubator modules: jdk.incubator.vector", "Out of memory"])
+    assert output.why() == "Out of memory"
 
 
 @pytest.mark.parametrize(("ended", "kind"), [("by signal 9", SparkLost), (None, SparkFailed)])

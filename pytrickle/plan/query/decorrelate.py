@@ -5,6 +5,7 @@ See Neumann and Kemper, Unnesting Arbitrary Queries (2015).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -53,11 +54,8 @@ class Decorrelated:
 
     def ties(self, alias: str, first: int = 0) -> tuple[exp.Expr, ...]:
         """Equate the outer expressions with the keys k<first> and following of a leaf."""
-        equal = (
-            _tie(outer in self.null_safe)(this=outer.copy(), expression=own_column(alias, f"k{first + i}"))
-            for i, (outer, _) in enumerate(self.pairs)
-        )
-        return (*self.guards, *equal)
+        outer = tuple(each for each, _ in self.pairs)
+        return (*self.guards, *_equated(outer, alias, first, self.null_safe))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,22 +141,15 @@ def decorrelate_by_domain(
     columns = domain_columns(facts, outer, free, by_text=bool(computed) and null_safe.issuperset(free))
     domain = distinct(facts, ((domain_rows(outer, free), columns),), Domain())
     keys = {column: own_column(domain.alias, f"k{i}") for i, column in enumerate(columns)}
+    joined = (_joined(block, domain, keys) for block in inner)
+    return tuple(Decorrelated(block, tuple(keys.items()), (), null_safe, by_domain=True) for block in joined)
+
+
+def _joined(block: Block, domain: Derived, keys: Mapping[exp.Expr, exp.Expr]) -> Block:
+    """Join a block with a domain, and have it read the keys of that instead of the rows around."""
     step = replacing(keys)
-    pairs = tuple(keys.items())
-    return tuple(
-        Decorrelated(
-            replace(
-                block.mapped(lambda e: e.transform(step)),
-                leaves=(domain, *block.leaves),
-                predicates=tuple(predicate.transform(step) for predicate in block.predicates),
-            ),
-            pairs,
-            (),
-            null_safe,
-            by_domain=True,
-        )
-        for block in inner
-    )
+    predicates = tuple(predicate.transform(step) for predicate in block.predicates)
+    return replace(block.mapped(lambda e: e.transform(step)), leaves=(domain, *block.leaves), predicates=predicates)
 
 
 def separate(facts: Facts, outer: Block | None, rows: Rows, what: str) -> tuple[Decorrelated, ...]:
@@ -188,11 +179,7 @@ def indicator(facts: Facts, outer: Block, inner: tuple[Block, ...]) -> Match:
     null_safe = null_safe_columns(facts, outer, inner, free)
     columns = domain_columns(facts, outer, free)
     leaf = distinct(facts, tuple((block, columns) for block in paired), Exists())
-    ties = (
-        _tie(column in null_safe)(this=column.copy(), expression=own_column(leaf.alias, f"k{i}"))
-        for i, column in enumerate(columns)
-    )
-    return Match(leaf, tuple(ties))
+    return Match(leaf, _equated(columns, leaf.alias, 0, null_safe))
 
 
 def columns_around(rows: Rows) -> tuple[exp.Expr, ...]:
@@ -218,9 +205,16 @@ def free_columns(blocks: tuple[Block, ...]) -> tuple[exp.Expr, ...]:
     return tuple(found)
 
 
-def _tie(null_safe: bool) -> type[exp.EQ | exp.NullSafeEQ]:
-    """Choose how a column is equated with a key that holds its value; plain equality can use an index, and hashes."""
-    return exp.NullSafeEQ if null_safe else exp.EQ
+def _equated(
+    outer: tuple[exp.Expr, ...], alias: str, first: int, null_safe: frozenset[exp.Expr]
+) -> tuple[exp.Expr, ...]:
+    """Equate expressions with the keys k<first> and following of a leaf, which hold their values.
+
+    Plain equality can use an index, and hashes; NULL included it does neither.
+    """
+    kinds = (exp.NullSafeEQ if each in null_safe else exp.EQ for each in outer)
+    keys = (own_column(alias, f"k{first + i}") for i in range(len(outer)))
+    return tuple(kind(this=each.copy(), expression=key) for kind, each, key in zip(kinds, outer, keys, strict=True))
 
 
 def _by_keys(facts: Facts, decorrelated: tuple[Decorrelated, ...]) -> Match:

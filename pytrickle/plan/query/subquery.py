@@ -23,7 +23,7 @@ from pytrickle.plan.query.guard import fallible_last, guard_cases
 from pytrickle.plan.query.lateral import embedded, reads_no_table
 from pytrickle.plan.query.membership import in_cases, present
 from pytrickle.plan.query.mixed_equality import equated
-from pytrickle.plan.query.nearer import nearer
+from pytrickle.plan.query.nearer_columns import with_nearer_columns
 from pytrickle.plan.query.outer_condition import pulled_out
 from pytrickle.plan.query.quantified import quantified_cases
 from pytrickle.plan.query.recursion import Recursion
@@ -196,7 +196,7 @@ def _subquery_cases(recursion: Recursion, block: Block, node: exp.Expr, context:
         return [(block, embedded(recursion.facts, node, block.names, context.outer))]
     if has_query_operand(node):
         return _with_operand(recursion, block, node, context, counts)
-    inside = nearer(recursion.facts, block, context).within(block)
+    inside = with_nearer_columns(recursion.facts, block, context).within(block)
     match node:
         case exp.Exists() if pulled := pulled_out(node, recursion.facts.definition.aggregates):
             return _both(recursion, block, pulled, context, counts)

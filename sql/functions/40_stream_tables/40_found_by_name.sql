@@ -6,9 +6,8 @@ AS $$
 DECLARE
     first_own CONSTANT oid := 16384;
     functions CONSTANT oid[] := ARRAY(SELECT functions_below(view));
-    others CONSTANT text[] := ARRAY(
-        SELECT DISTINCT format('%s %s', d.refclassid::regclass, d.refobjid)
-        FROM views_below(view) AS b(relid) JOIN pg_rewrite AS r ON r.ev_class = b.relid
+    others CONSTANT pg_depend[] := ARRAY(
+        SELECT d FROM views_below(view) AS b(relid) JOIN pg_rewrite AS r ON r.ev_class = b.relid
             JOIN pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
         WHERE d.refclassid IN ('pg_operator'::regclass, 'pg_ts_config'::regclass, 'pg_ts_dict'::regclass));
 BEGIN
@@ -18,7 +17,7 @@ BEGIN
     END IF;
     RETURN (
         WITH named(classid, objid) AS MATERIALIZED (
-            SELECT split_part(o, ' ', 1)::regclass::oid, split_part(o, ' ', 2)::oid FROM unnest(others) AS o
+            SELECT DISTINCT o.refclassid, o.refobjid FROM unnest(others) AS o
         ), configurations AS MATERIALIZED (
             SELECT c.oid, format('%s %s %s', c.cfgname, c.cfgnamespace, c.cfgparser) AS meaning
             FROM named AS n JOIN pg_ts_config AS c ON n.classid = 'pg_ts_config'::regclass AND c.oid = n.objid

@@ -15,7 +15,7 @@ from pytrickle.plan.query.scope import standing_for
 from pytrickle.plan.sql.types import is_exact
 
 
-def nearer(facts: Facts, block: Block, context: Context) -> Context:
+def with_nearer_columns(facts: Facts, block: Block, context: Context) -> Context:
     """Have columns of the rows around a block stand for its own columns, which its conditions equate with them.
 
     In `FROM o WHERE o.uid = u.id AND o.at < (SELECT max(p.at) FROM p WHERE p.uid = u.id)` the subquery is then tied to
