@@ -52,6 +52,11 @@ QUERIES = {
     "newest_behind_another": """SELECT p.id, c.at AS clock, o.id AS o FROM people p LEFT JOIN clock c ON c.at > p.id
         LEFT JOIN orders o ON o.person = p.id AND o.id = (
         SELECT x.id FROM orders x WHERE x.person = p.id AND x.at < c.at ORDER BY x.at DESC, x.id LIMIT 1)""",
+    "newest_and_oldest": """SELECT p.id, o.id AS o, q.id AS q, s.id AS s
+        FROM (people p LEFT JOIN orders o ON o.person = p.id
+            AND o.at = (SELECT max(x.at) FROM orders x WHERE x.person = p.id))
+        JOIN (people q LEFT JOIN orders s ON s.person = q.id
+            AND s.at = (SELECT min(x.at) FROM orders x WHERE x.person = q.id)) ON q.id = p.id + 1""",
     "either_side": f"{JOIN} (o.at > 8) = (p.id NOT IN (SELECT r.order_id FROM returns r))",
     "beside_the_right": """SELECT p.id, o.id AS o FROM orders o
         RIGHT JOIN people p ON o.person = p.id AND o.at >= (SELECT avg(x.at) FROM orders x WHERE x.person = p.id)""",
