@@ -61,3 +61,28 @@ def test_identifiers_themselves_are_differential(db: Database) -> None:
         (result,) = client.tick()
         assert (result.action, result.error) == ("DIFFERENTIAL", None)
         assert not differences(db.connect(), "st", query, True)
+
+
+SEARCHED = "to_tsvector('simple', array_to_string(names, ' '))"
+
+
+@pytest.mark.parametrize(
+    ("shown", "action"),
+    (
+        (SEARCHED, "DIFFERENTIAL"),
+        (f"{SEARCHED} @@ websearch_to_tsquery('english', array_to_string(names, ' or '))", "DIFFERENTIAL"),
+        (f"format('%s', 'simple'::regconfig) || {SEARCHED}::text", "FULL"),
+        ("to_tsvector(config, array_to_string(names, ' '))", "FULL"),
+        ("to_json('simple'::regconfig)::text", "FULL"),
+    ),
+)
+def test_a_search_configuration_that_is_only_used_is_not_shown(db: Database, shown: str, action: str) -> None:
+    query = f"SELECT id, {shown} AS v FROM pages"
+    db.execute("CREATE TABLE pages (id int, names text[], config regconfig)")
+    db.execute("INSERT INTO pages VALUES (1, '{The,Rats}', 'simple'), (2, '{rat}', 'english'), (3, NULL, NULL)")
+    with local_client(db.dsn) as (client, _):
+        client.create_stream_table("st", query, initialize=True)
+        db.execute("INSERT INTO pages VALUES (4, '{cats,running}', 'english'); DELETE FROM pages WHERE id = 2")
+        (result,) = client.tick()
+        assert (result.action, result.error) == (action, None)
+        assert not differences(db.connect(), "st", query, True)

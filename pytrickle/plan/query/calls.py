@@ -12,6 +12,7 @@ from pytrickle.plan.sql.rounding import refuse_rounding
 
 WRAPPERS = exp.Filter | exp.WithinGroup
 UNORDERED, ORDERED = unordered(), ordered()
+CALL_AROUND = "an aggregate of the query around it"
 
 
 def is_call(node: exp.Expr, aggregates: frozenset[str]) -> bool:

@@ -25,7 +25,7 @@ from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scalar_subquery import lateral_aggregate
 from pytrickle.plan.query.scope import reads_around
 from pytrickle.plan.query.sorted_input import order_as_input
-from pytrickle.plan.query.subquery import filtered
+from pytrickle.plan.query.subquery import filtered, hoist, take_out
 from pytrickle.plan.query.values_rows import as_union
 from pytrickle.plan.query.whole_row import under_alias, with_rows
 from pytrickle.plan.query.written_join import WrittenJoin
@@ -118,8 +118,17 @@ class FromClause:
         )
 
     def _beside(self, block: Block, join: exp.Join, context: Context) -> Blocks:
-        right = self._item(join.this, context.within(block))
-        return outer_joins.join(self.recursion, (block,), right, join, context)
+        item, found = _without_subqueries(join.this)
+        bare = join.copy()
+        bare.set("this", item)
+        return without_values(
+            tuple(
+                each
+                for left in hoist(self.recursion, (block,), found, context)
+                for right in [self._item(item, context.within(left))]
+                for each in outer_joins.join(self.recursion, (left,), right, bare, context)
+            )
+        )
 
     def _item(self, item: exp.Expr, context: Context) -> Blocks:
         if item.args.get("sample") or item.args.get("pivots") or item.args.get("laterals"):
@@ -139,16 +148,27 @@ class FromClause:
                 return under_alias(
                     self.recursion.derived(as_union(item), Context(context.ctes, {})), item, self.facts.definition
                 )
-            case exp.Lateral() | exp.Values():
+            case exp.Values():
                 return (rowwise.function(self.facts, item, context.outer),)
             case exp.Subquery():
                 return self._subquery(item, context)
             case exp.Table(this=exp.Identifier()):
                 return self._table(item, context.ctes)
-            case exp.Table():
-                return (rowwise.function(self.facts, item, context.outer),)
+            case exp.Table() | exp.Lateral():
+                return self._function(item, context)
             case _:
                 raise NotDifferentiable(f"{item.key.upper()} in FROM")
+
+    def _function(self, item: exp.Expr, context: Context) -> Blocks:
+        """Read a function, beside the values of its arguments' subqueries, if these read nothing around them."""
+        bare, found = _without_subqueries(item)
+        if any(reads_around(each, context.outer) for each in found):
+            raise NotDifferentiable("a subquery in this place")
+        result: list[Block] = []
+        for values in hoist(self.recursion, (Block((), (), {}),), found, context):
+            block = rowwise.function(self.facts, bare, {**context.outer, **values.names})
+            result.append(values.joined(block).named(block.names))
+        return tuple(result)
 
     def _subquery(self, item: exp.Subquery, context: Context) -> Blocks:
         """Read a query, or joins in parentheses, which may have an alias of their own."""
@@ -216,6 +236,16 @@ def _joins(node: exp.Expr) -> Iterator[exp.Join]:
         alone.set("joins", None)
         yield exp.Join(this=alone, kind="CROSS")
         yield from further
+
+
+def _without_subqueries(item: exp.Expr) -> tuple[exp.Expr, list[exp.Expr]]:
+    """Take the subqueries out of the arguments of a function in FROM."""
+    found: list[exp.Expr] = []
+    if isinstance(item, exp.Subquery | exp.Values) or isinstance(item.this, exp.Identifier | exp.Subquery):
+        return item, found
+    bare = item.copy()
+    bare.set("this", take_out(item.this, found))
+    return bare, found
 
 
 def _reads_around(item: exp.Expr, context: Context) -> bool:

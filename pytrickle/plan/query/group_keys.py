@@ -6,23 +6,32 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from pytrickle.plan.query.block import own_column
+from pytrickle.plan.query.block import Block, own_column
+from pytrickle.plan.query.facts import Facts
+from pytrickle.plan.query.rows_of_groups import RowsOfGroups
 from pytrickle.plan.query.scope import unknown_reference
 
 
 @dataclass(slots=True)
 class GroupKeys:
-    """The keys of a grouped SELECT; above the grouping each stands as k<i> of `table`. `open` ones take in more."""
+    """The keys of a grouped SELECT; above the grouping each stands as k<i> of `table`. `open` ones take in more.
+
+    So they do with what is computed from `rows` of which each group has one.
+    """
 
     table: str
     listed: list[exp.Expr]
     open: bool
+    rows: RowsOfGroups | None = None
 
     @classmethod
-    def of(cls, select: exp.Select, table: str) -> GroupKeys:
+    def of(cls, facts: Facts, select: exp.Select, blocks: tuple[Block, ...], table: str) -> GroupKeys:
         """Take the keys of a SELECT with one grouping set; without GROUP BY there are none, and none come in."""
         group = select.args.get("group")
-        return cls(table, [key.unnest() for key in group.expressions] if group else [], open=group is not None)
+        if group is None:
+            return cls(table, [], open=False)
+        keys = [key.unnest() for key in group.expressions]
+        return cls(table, keys, open=True, rows=RowsOfGroups.of(facts, select, keys, blocks))
 
     def is_key(self, lifted: exp.Expr) -> bool:
         """Whether a lifted expression is nothing but a key."""
@@ -41,5 +50,12 @@ class GroupKeys:
         grouped = any(isinstance(key, exp.Column) and key.table == column.table for key in self.listed)
         if not (self.open and grouped):
             raise unknown_reference(column)
-        self.listed.append(column.copy())
+        return self._take(column)
+
+    def settled(self, node: exp.Expr) -> exp.Expr | None:
+        """Take in an expression that depends on grouped unique keys, if values that it reads are equal to others."""
+        return self._take(node) if self.open and self.rows is not None and self.rows.settles(node) else None
+
+    def _take(self, node: exp.Expr) -> exp.Expr:
+        self.listed.append(node.copy())
         return own_column(self.table, f"k{len(self.listed) - 1}")

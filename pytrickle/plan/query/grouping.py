@@ -57,7 +57,7 @@ class Grouping(Generic[C]):
             return with_children(node, lambda child: self._windowed(child) if child is node.this else self.lift(child))
         if is_call(node, self.aggregates):
             return self._column(self.calls.name(node))
-        return self._key(node) or with_children(node, self.lift)
+        return self._key(node) or self.group_keys.settled(node) or with_children(node, self.lift)
 
     def bits_of(self, present: frozenset[exp.Expr]) -> dict[str, exp.Expr]:
         """Return each GROUPING() for a set of keys: a bit per argument that it lacks, the last argument the lowest."""

@@ -12,7 +12,7 @@ from pytrickle.plan.algebra.construct import ROW
 from pytrickle.plan.algebra.constructs.group import Group
 from pytrickle.plan.algebra.relation import Derived
 from pytrickle.plan.query.block import Block, own_column, project, sum_of
-from pytrickle.plan.query.calls import bare_call, function_name, refuse_rounding_calls
+from pytrickle.plan.query.calls import CALL_AROUND, bare_call, function_name, refuse_rounding_calls
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import Decorrelated, columns_around, decorrelate_by_domain
 from pytrickle.plan.query.derive import derive
@@ -128,7 +128,7 @@ def _nulls(
 def read_around(lift: Anew, own: Keys, blocks: Blocks, outer: Names) -> tuple[exp.Expr, ...]:
     """List the columns of the rows around that groups are made of, or that their calls take."""
     if any(_belongs_around(call, blocks[0].names) for call in lift.calls.nodes):
-        raise NotDifferentiable("an aggregate of the query around it")
+        raise NotDifferentiable(CALL_AROUND)
     return columns_around(tuple((block, _read_of(lift, own, block, outer)) for block in blocks))
 
 

@@ -19,6 +19,7 @@ from pytrickle.plan.query.scope import reads_around
 from pytrickle.plan.query.select import Selection
 from pytrickle.plan.query.select_clauses import is_grouped, unrolls
 from pytrickle.plan.query.set_operation import set_operation
+from pytrickle.plan.query.subquery import hoist, refuse_calls_of_rows_around, without_subqueries_of_calls
 from pytrickle.plan.query.values_rows import as_union
 
 Blocks = tuple[Block, ...]
@@ -35,6 +36,13 @@ class Queries:
     def blocks(self, select: exp.Select, context: Context) -> Blocks:
         """Return the blocks of a SELECT's FROM and WHERE."""
         return FromClause(self, self.known_blocks).blocks(select, context)
+
+    def aggregated(self, select: exp.Select, context: Context) -> tuple[exp.Select, Blocks]:
+        """Return a SELECT without the subqueries in calls of aggregates, and its blocks, which have their values."""
+        aggregates, blocks = self.facts.definition.aggregates, self.blocks(select, context)
+        refuse_calls_of_rows_around(select, aggregates, blocks[0].names, context.outer)
+        bare, found = without_subqueries_of_calls(select, aggregates)
+        return bare, hoist(self, blocks, found, context)
 
     def rows(self, query: exp.Expr, context: Context) -> Blocks:
         """Return blocks that have a row exactly where a subquery has one; their names do not matter."""

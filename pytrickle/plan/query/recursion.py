@@ -21,6 +21,9 @@ class Recursion(Protocol):
     def blocks(self, select: exp.Select, context: Context) -> tuple[Block, ...]:
         """Return the blocks of a SELECT's FROM and WHERE."""
 
+    def aggregated(self, select: exp.Select, context: Context) -> tuple[exp.Select, tuple[Block, ...]]:
+        """Return a SELECT without the subqueries in calls of aggregates, and its blocks, which have their values."""
+
     def rows(self, query: exp.Expr, context: Context) -> tuple[Block, ...]:
         """Return blocks that have a row exactly where a subquery has one; their names do not matter."""
 

@@ -70,11 +70,11 @@ def representatives_at_top(
     for call in calls:
         if call.argument in representatives and call.function == "avg":
             _refuse(call.function, False)
-        if (
-            call.argument in (representatives if call.function == "sum" else {**representatives, **ambiguous})
-            and call.function != "count"
-        ):
-            found[call.name] = {**representatives, **ambiguous}[str(call.argument)]
+        argument = str(call.argument)
+        if call.function in ("min", "max", "sum") and argument in representatives:
+            found[call.name] = representatives[argument]
+        elif call.function in ("min", "max") and argument in ambiguous:
+            found[call.name] = ambiguous[argument]
     return found
 
 

@@ -42,7 +42,8 @@ def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: C
     query, context = recursion.unwrapped(query, context)
     query = _without_idle_limit(recursion, query, context)
     if isinstance(query, exp.Select) and is_plain_aggregate(query, recursion.facts.definition):
-        return [(case, _value(values)) for case, values in aggregate_cases(recursion, block, query, context)]
+        kept = _if_kept(query)
+        return [(case, _value(values)) for case, values in aggregate_cases(recursion, block, kept, context)]
     inner = recursion.derived(query, context)
     shown = [list(each.names[""].values()) for each in inner]
     named = tuple(
@@ -84,6 +85,27 @@ def _looked_up(facts: Facts, block: Block, inner: Block, values: list[exp.Expr],
     without = [case for case, lacks in present(facts, block, (inner,), negated=True) if lacks == truth(True)]
     found = [(matched, _value(values))] if matched else []
     return [*found, *((case, _value(nulls)) for case in without)]
+
+
+def _if_kept(query: exp.Select) -> exp.Select:
+    """Show NULLs for the row that HAVING drops."""
+    result = query.copy()
+    having = result.args.get("having")
+    if having:
+        result.set("having", None)
+        for item in result.selects:
+            item.replace(exp.Case(ifs=[exp.If(this=having.this.copy(), true=item.unalias().copy())]))
+    return result
+
+
+def _with_having(query: exp.Select) -> exp.Select:
+    """Show, as the last column, what HAVING asks."""
+    result = query.copy()
+    having = result.args.get("having")
+    if having:
+        result.set("having", None)
+        result.append("expressions", having.this.copy())
+    return result
 
 
 def _value(columns: list[exp.Expr]) -> exp.Expr:
@@ -136,7 +158,7 @@ def _is_plainly_distinct(select: exp.Select) -> bool:
 
 def aggregate_cases(recursion: Recursion, block: Block, query: exp.Select, context: Context) -> Cases:
     """List the cases of a SELECT of aggregates, which has one row whatever it finds, beside the rows of a block."""
-    inner = recursion.blocks(query, context)
+    query, inner = recursion.aggregated(query, context)
     aggregates = recursion.facts.definition.aggregates | {ARRAY_AGG}
     lift = Grouping(GroupKeys(GROUP, [], False), WrittenCalls(), aggregates, inner[0].names)
     lifted = [lift.lift(item.unalias()) for item in query.selects]
@@ -164,12 +186,13 @@ def lateral_aggregate(recursion: Recursion, left: Blocks, join: exp.Join, contex
     if not (isinstance(query, exp.Select) and is_plain_aggregate(query, recursion.facts.definition) and always):
         return None
     names = [*item.alias_column_names, *[each.alias_or_name for each in query.selects][len(item.alias_column_names) :]]
+    optional = bool(join.side)
+    shown = _if_kept(query) if optional else _with_having(query)
     result: list[Block] = []
     for block in left:
-        around = inner.within(block)
-        for case, values in aggregate_cases(recursion, block, query, around):
-            shown = dict(zip(names, values, strict=True))
-            result.append(case.named({**block.names, item.alias: shown}))
+        for case, values in aggregate_cases(recursion, block, shown, inner.within(block)):
+            kept = case.where(*values[len(names) :]) or case.without_rows()
+            result.append(kept.named({**block.names, item.alias: dict(zip(names, values, strict=False))}))
     return tuple(result)
 
 

@@ -92,7 +92,7 @@ def standing_for(names: Names, stand_ins: Mapping[exp.Expr, exp.Expr]) -> Names:
 
 
 def reads_around(query: exp.Expr, outer: Names) -> bool:
-    """Whether a query refers to a FROM item around it by an alias that it does not give itself."""
+    """Whether a query, or an expression, refers to a FROM item around it by an alias that it does not give itself."""
     own = {each.name for each in query.find_all(exp.TableAlias)} | {
         each.alias_or_name for each in query.find_all(exp.Table)
     }

@@ -21,10 +21,18 @@ from pytrickle.plan.query.lateral import calls_set, unrolled
 from pytrickle.plan.query.nested_grouping import GROUP, grouped
 from pytrickle.plan.query.operation import Rows, columns_of, refuse_correlation
 from pytrickle.plan.query.recursion import Recursion
+from pytrickle.plan.query.rows_of_groups import RowsOfGroups
 from pytrickle.plan.query.scope import SETS, resolve
 from pytrickle.plan.query.select_clauses import has_windows, is_distinct_on, is_grouped, own_nodes, unrolls, unseen_sets
 from pytrickle.plan.query.set_operation import distinct_on
-from pytrickle.plan.query.subquery import expanded, filtered, hoist, take_out, take_out_of_calls
+from pytrickle.plan.query.subquery import (
+    expanded,
+    filtered,
+    hoist,
+    refuse_calls_of_rows_around,
+    take_out,
+    take_out_of_calls,
+)
 from pytrickle.plan.query.windows import AboveWindows, window
 
 Blocks = tuple[Block, ...]
@@ -48,7 +56,8 @@ class Selection:
 
     def blocks(self) -> Blocks:
         """Return the SELECT's blocks; their names are {'': output column -> expression}."""
-        blocks = self.recursion.blocks(self.select, self.context)
+        blocks, aggregates = self.recursion.blocks(self.select, self.context), self.facts.definition.aggregates
+        refuse_calls_of_rows_around(self.select, aggregates, blocks[0].names, self.context.outer)
         select, found = self._without_inner_subqueries()
         blocks = hoist(self.recursion, blocks, found, self.context)
         select, blocks = Selection(self.recursion, select, self.context)._without_set_keys(blocks)
@@ -124,7 +133,8 @@ class Selection:
             raise NotDifferentiable("a constant among the keys of several grouping sets")
         refuse_merged_keys(self.select, keys)
         alike = len(set(map(frozenset, sets))) == 1
-        group_keys = GroupKeys(GROUP, keys, alike and bool(keys))
+        rows = RowsOfGroups.of(self.facts, self.select, keys, blocks)
+        group_keys = GroupKeys(GROUP, keys, alike and bool(keys), rows)
         lift = Grouping(group_keys, WrittenCalls(), self.facts.definition.aggregates, blocks[0].names)
         select = self.select.copy()
         for clause in ("distinct", "order", "windows"):

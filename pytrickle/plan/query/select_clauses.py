@@ -64,6 +64,18 @@ def unrolls(select: exp.Select, definition: Definition) -> bool:
     return any(calls_set(item, definition) for item in evaluated(select))
 
 
+def having_alone(query: exp.Expr, definition: Definition) -> exp.Select | None:
+    """Write what HAVING says of the one group that a SELECT has; None where there is more that decides on its rows."""
+    having = query.args.get("having")
+    if not isinstance(query, exp.Select) or having is None or unrolls(query, definition):
+        return None
+    asked = query.copy()
+    for clause in ("having", "distinct", "order"):
+        asked.set(clause, None)
+    asked.set("expressions", [exp.Coalesce(this=having.this.copy(), expressions=[exp.false()])])
+    return asked if is_plain_aggregate(asked, definition) else None
+
+
 def text_below(select: exp.Select, items: Sequence[exp.Expr]) -> str:
     """Write FROM and WHERE of a SELECT with another select list."""
     result = select.copy()
@@ -94,9 +106,14 @@ def _sorts_by_its_sets(select: exp.Select, definition: Definition) -> bool:
 
 
 def is_plain_aggregate(select: exp.Select, definition: Definition) -> bool:
-    """Whether a SELECT has aggregates and nothing else above FROM and WHERE, so that it always has one row."""
-    clauses = ("group", "having", "distinct", "limit", "offset", "windows")
-    subqueries = any(isinstance(node, exp.Query) for item in select.selects for node in item.walk())
+    """Whether a SELECT has aggregates and no more than HAVING above FROM and WHERE, so that it has one row, or none.
+
+    It may have subqueries in the calls of aggregates.
+    """
+    clauses = ("group", "distinct", "limit", "offset", "windows")
+    items = [*select.selects, *([select.args["having"]] if select.args.get("having") else [])]
+    above = (node for item in items for node in item.walk(prune=lambda each: is_call(each, definition.aggregates)))
+    subqueries = any(isinstance(node, exp.Query) for node in above)
     return (
         not any(select.args.get(c) for c in clauses)
         and has_calls(select, definition)

@@ -14,7 +14,7 @@ from sqlglot import exp
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.relation import Leaf
 from pytrickle.plan.query.block import Block
-from pytrickle.plan.query.calls import is_call
+from pytrickle.plan.query.calls import CALL_AROUND, is_call
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.counts import Counts, what_counts
 from pytrickle.plan.query.facts import Facts
@@ -29,7 +29,8 @@ from pytrickle.plan.query.quantified import quantified_cases
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.row_comparison import by_columns, compared_query, items_of, width
 from pytrickle.plan.query.scalar_subquery import array_cases, scalar_cases
-from pytrickle.plan.query.scope import HOISTED, OPERAND, SUBQUERY, resolve
+from pytrickle.plan.query.scope import HOISTED, OPERAND, SUBQUERY, Names, reads_around, resolve
+from pytrickle.plan.query.select_clauses import having_alone
 from pytrickle.plan.query.subquery_nodes import has_query_operand, is_subquery, quantifier
 from pytrickle.plan.sql.three_valued import conjuncts, truth
 
@@ -72,6 +73,23 @@ def take_out_of_calls(expression: exp.Expr, found: list[exp.Expr], aggregates: f
         return take_out(node, found) if is_call(node, aggregates) else node
 
     return expression.copy().transform(step)
+
+
+def without_subqueries_of_calls(select: exp.Select, aggregates: frozenset[str]) -> tuple[exp.Select, list[exp.Expr]]:
+    """Take the subqueries out of the calls of a SELECT: they are computed for each row, before the groups."""
+    found: list[exp.Expr] = []
+    result = select.copy()
+    for node in [*result.selects, *([result.args["having"]] if result.args.get("having") else [])]:
+        node.replace(take_out_of_calls(node, found, aggregates))
+    return result, found
+
+
+def refuse_calls_of_rows_around(select: exp.Select, aggregates: frozenset[str], names: Names, outer: Names) -> None:
+    """Refuse calls of which the subqueries read rows around the SELECT, and none of its own: they belong to those."""
+    for item in [*select.selects, *([select.args["having"]] if select.args.get("having") else [])]:
+        for call in item.walk(prune=lambda node: isinstance(node, exp.Query)):
+            if is_call(call, aggregates) and not reads_around(call, names) and reads_around(call, outer):
+                raise NotDifferentiable(CALL_AROUND)
 
 
 def put_back(expression: exp.Expr, found: list[exp.Expr]) -> exp.Expr:
@@ -198,10 +216,10 @@ def _subquery_cases(recursion: Recursion, block: Block, node: exp.Expr, context:
         return _with_operand(recursion, block, node, context, counts)
     inside = with_nearer_columns(recursion.facts, block, context).within(block)
     match node:
-        case exp.Exists() if pulled := pulled_out(node, recursion.facts.definition.aggregates):
-            return _both(recursion, block, pulled, context, counts)
         case exp.Exists():
-            return present(recursion.facts, block, recursion.rows(node.this, inside))
+            if pulled := pulled_out(node, recursion.facts.definition.aggregates):
+                return _both(recursion, block, pulled, context, counts)
+            return _found(recursion, block, node, inside)
         case exp.In():
             return in_cases(recursion, block, node, inside, counts)
         case exp.Anonymous():
@@ -226,6 +244,14 @@ def _with_operand(recursion: Recursion, block: Block, node: exp.Expr, context: C
             rest = {alias: columns for alias, columns in one.names.items() if alias != OPERAND}
             found.append((one.named(rest), truth_value))
     return found
+
+
+def _found(recursion: Recursion, block: Block, node: exp.Exists, inside: Context) -> list[Case]:
+    """List the cases of EXISTS: the rows that have a partner, and those that have none."""
+    asked = having_alone(node.this, recursion.facts.definition)
+    if asked:
+        return scalar_cases(recursion, block, asked, inside)
+    return present(recursion.facts, block, recursion.rows(node.this, inside))
 
 
 def _both(

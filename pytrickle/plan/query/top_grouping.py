@@ -26,7 +26,7 @@ from pytrickle.plan.query.scope import resolve
 from pytrickle.plan.query.select_clauses import text_below
 from pytrickle.plan.query.shown_values import ambiguous_keys, show_values
 from pytrickle.plan.query.stored_order import WHAT, refuse_other_shapes, with_places
-from pytrickle.plan.query.subquery import hoist, put_back, take_out_of_calls
+from pytrickle.plan.query.subquery import hoist, put_back, without_subqueries_of_calls
 from pytrickle.plan.sql.dialect import render
 
 GROUP = "g"
@@ -50,11 +50,12 @@ def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomp
     """
     facts, calls = queries.facts, IncrementalCalls(recomputed)
     columns = facts.definition.columns
-    query, found = _without_subqueries(query, facts)
-    grouping = Grouping(GroupKeys.of(query, GROUP), calls, facts.definition.aggregates)
+    query, found = without_subqueries_of_calls(query, facts.definition.aggregates)
+    blocks = queries.blocks(query, context)
+    grouping = Grouping(GroupKeys.of(facts, query, blocks, GROUP), calls, facts.definition.aggregates)
     lifted = [grouping.lift(item.unalias()) for item in query.selects]
     having = grouping.lift(query.args["having"].this) if query.args.get("having") else None
-    blocks = hoist(queries, queries.blocks(query, context), found, context)
+    blocks = hoist(queries, blocks, found, context)
     if recomputed:
         refuse_equal_keys(facts, query, grouping.keys, blocks)
     rows, names = _rows(facts, grouping, blocks)
@@ -79,15 +80,6 @@ def grouped_at_top(query: exp.Select, context: Context, queries: Queries, recomp
     placed = with_places(rows, query, facts.definition) if recomputed else None
     text = _text_below(query, (*grouping.keys, *calls.arguments), found)
     return Query(rows, names, aggregate, text=text, representatives=shows, placed=placed)
-
-
-def _without_subqueries(query: exp.Select, facts: Facts) -> tuple[exp.Select, list[exp.Expr]]:
-    """Take the subqueries out of the calls of a SELECT: they are computed for each row, before the groups."""
-    found: list[exp.Expr] = []
-    result = query.copy()
-    for node in [*result.selects, *([result.args["having"]] if result.args.get("having") else [])]:
-        node.replace(take_out_of_calls(node, found, facts.definition.aggregates))
-    return result, found
 
 
 def _text_below(query: exp.Select, items: Expressions, found: list[exp.Expr]) -> str | None:

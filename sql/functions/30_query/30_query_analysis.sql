@@ -262,20 +262,3 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.labels_shown(regclass) IS
     'The columns of rows that a view handles as values, and the labels of enums of which it may turn values into text, '
     'XML or JSON; or NULL.';
-
--- How a regclass looks as text depends on the search_path, and on what is renamed.
-CREATE OR REPLACE FUNCTION pgtrickle_private.names_shown(view regclass) RETURNS text
-    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
-AS $$
-BEGIN
-    RETURN (
-        SELECT format('the text of a value of type %s, which names something as it is called, and found, at the time',
-            w::regtype)
-        FROM query_trees(view) AS t CROSS JOIN LATERAL types_within(t.tree) AS w
-        WHERE w IN (24, 2202, 2203, 2204, 2205, 2206, 3734, 3769, 4089, 4096, 4191) AND writes_values(t.tree)
-        ORDER BY 1 LIMIT 1);
-END
-$$;
-COMMENT ON FUNCTION pgtrickle_private.names_shown(regclass) IS
-    'Why a view may show how something is named, or NULL: it turns an identifier such as a regclass into text, be it a '
-    'part of another value.';

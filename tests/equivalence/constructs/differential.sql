@@ -80,6 +80,9 @@ SELECT a.k, sum(a.v * b.v), avg(a.w + b.v) FROM a JOIN b ON a.k = b.k GROUP BY a
 -- sum_of_intervals
 SELECT k, sum(i), avg(i), count(i) FROM b GROUP BY k;
 
+-- expression_over_an_average_of_intervals
+SELECT id, extract(epoch FROM avg(i)) AS seconds, avg(i)::text AS shown FROM b GROUP BY id;
+
 -- extrema
 SELECT k, min("select") c1, max("select") c2, min(t) c3, max(v) c4, min(b) c5 FROM a GROUP BY k;
 
