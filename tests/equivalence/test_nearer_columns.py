@@ -67,3 +67,23 @@ def test_a_subquery_tied_to_the_outermost_rows_reads_what_changed(world: World) 
     read = world.rows_read()
     assert 0 < read["lines"] <= 3_000 and read["compared"] <= 3_000
     world.refresh()
+
+
+COLLATED = """
+CREATE TABLE users (id int PRIMARY KEY, name text);
+CREATE TABLE visits (no int PRIMARY KEY, of text COLLATE "en-x-icu");
+CREATE TABLE marks (no int PRIMARY KEY, mark text);
+INSERT INTO users VALUES (1, 'B'); INSERT INTO visits VALUES (1, 'B'); INSERT INTO marks VALUES (2, 'a')"""
+
+
+def test_texts_are_compared_by_their_own_collation(db: Database) -> None:
+    query = """SELECT u.id, EXISTS (SELECT FROM visits v WHERE v.of = u.name
+        AND EXISTS (SELECT FROM marks m WHERE m.mark > u.name AND m.no > v.no)) AS found FROM users u"""
+    db.execute(COLLATED)
+    with local_client(db.dsn) as (client, _), db.connect() as connection:
+        client.create_stream_table("marked", query)
+        client.tick()
+        for change in ("INSERT INTO users VALUES (2, 'B')", "UPDATE marks SET mark = 'C'", "DELETE FROM visits"):
+            db.execute(change)
+            client.tick()
+            assert not differences(connection, "marked", query, True), change

@@ -1,4 +1,4 @@
-"""Expressions over the row of which a unique key is grouped by, where equal values of its columns may look different."""
+"""Expressions over the row of which a unique key is grouped by, where equal values may look different."""
 
 from random import Random
 
@@ -18,7 +18,8 @@ TABLES = """
     INSERT INTO item SELECT i, nullif(i % 5, 0), (i % 4)::numeric(9, 1), i % 3 FROM generate_series(1, 20) AS i;
 """
 QUERIES = {
-    "tagged": "SELECT o.id, o.tags ->> 'a' AS a, count(*) AS n FROM owner o JOIN item i ON i.owner = o.id GROUP BY o.id",
+    "tagged": "SELECT o.id, o.tags ->> 'a' AS a, count(*) AS n"
+    " FROM owner o JOIN item i ON i.owner = o.id GROUP BY o.id",
     "divided": "SELECT o.id, o.rate, o.rate / 3 AS third, sum(i.price) * o.rate AS n"
     " FROM owner o JOIN item i ON i.owner = o.id GROUP BY o.id",
     "alone": "SELECT id, rate::text || '!' AS shown, extract(epoch FROM lasts) AS s FROM owner GROUP BY id",

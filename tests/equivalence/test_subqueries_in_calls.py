@@ -1,4 +1,4 @@
-"""Subqueries in calls: of aggregates that are tied to rows around them, with HAVING or without, and of functions in FROM."""
+"""Subqueries in calls: of aggregates tied to rows around them, with HAVING or without, and of functions in FROM."""
 
 from random import Random
 

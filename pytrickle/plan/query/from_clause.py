@@ -69,24 +69,27 @@ class FromClause:
     def _in_turn(self, first: exp.Expr, left: Blocks, joins: list[exp.Join], context: Context) -> Blocks:
         """Join what stands in FROM one after the other; the `first` item, or what it begins with, was read."""
         for number, join in enumerate(joins):
-            left = self._join(left, join, context, partial(self._written, first, joins[:number], context.ctes))
+            left = self._join(left, join, context, partial(self._written, first, joins[:number], context))
         return left
 
-    def _written(self, first: exp.Expr, joins: list[exp.Join], ctes: Ctes) -> WrittenJoin | None:
-        """Write the join of what an item begins with and others, if all of them are tables."""
-        result = self._written_item(first, ctes)
+    def _written(self, first: exp.Expr, joins: list[exp.Join], context: Context) -> WrittenJoin | None:
+        """Write the join of what an item begins with and others, if all of them are tables, or queries of tables."""
+        result = self._written_item(first, context)
         for join in joins:
             further = list(_joins(join.this))
-            right = self._written(join.this, further, ctes) if result else None
+            right = self._written(join.this, further, context) if result else None
             result = result.joined(right, join) if result and right else None
         return result
 
-    def _written_item(self, item: exp.Expr, ctes: Ctes) -> WrittenJoin | None:
+    def _written_item(self, item: exp.Expr, context: Context) -> WrittenJoin | None:
         inner = item.this
         if isinstance(item, exp.Subquery) and not item.alias and isinstance(inner, exp.Table | exp.Subquery):
-            return self._written(inner, list(_joins(inner)), ctes)
+            return self._written(inner, list(_joins(inner)), context)
         if isinstance(item, exp.Table) and isinstance(inner, exp.Identifier) and not item.args.get("sample"):
-            return WrittenJoin.of(self._table(item, ctes))
+            table = WrittenJoin.of(self._table(item, context.ctes))
+            return table or WrittenJoin.of_query(item, context.ctes, self.facts.definition)
+        if isinstance(item, exp.Subquery) and isinstance(inner, exp.Query) and not _reads_around(item, context):
+            return WrittenJoin.of_query(item, context.ctes, self.facts.definition)
         return None
 
     def _join(self, left: Blocks, join: exp.Join, context: Context, written: Written) -> Blocks:

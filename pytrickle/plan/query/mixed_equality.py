@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from pytrickle.errors import NotDifferentiable
-from pytrickle.plan.algebra.relation import Derived, Function, Leaf, Relation, Scan
+from pytrickle.plan.algebra.relation import Derived, Function, Leaf, Project, Relation, Scan
 from pytrickle.plan.query.block import Block, cast_to, project
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.scope import tables_of
@@ -55,12 +55,22 @@ def types_among(facts: Facts, leaves: Leaves, expressions: tuple[exp.Expr, ...])
     known = _declared(facts, leaves, expressions)
     if known is not None:
         return known
+    return facts.types_of(_over_needed(leaves, expressions))
+
+
+def have_one_collation(facts: Facts, leaves: Leaves, expressions: tuple[exp.Expr, ...]) -> bool:
+    """Whether expressions over leaves, if they have collations at all, have the same."""
+    return len(set(facts.collations_of(_over_needed(leaves, expressions)))) == 1
+
+
+def _over_needed(leaves: Leaves, expressions: tuple[exp.Expr, ...]) -> Project:
+    """Write expressions over those of the leaves that they need."""
     by_alias = {leaf.alias: leaf for leaf in leaves}
     needed = frozenset(table for each in expressions for table in tables_of(each))
     while more := frozenset[str]().union(*(_read_by(by_alias.get(alias)) for alias in needed)) - needed:
         needed |= more
     block = Block(tuple(leaf for alias, leaf in by_alias.items() if alias in needed), (), {})
-    return facts.types_of(project(block, tuple(each.copy() for each in expressions)))
+    return project(block, tuple(each.copy() for each in expressions))
 
 
 def refuse_unfit_keys(facts: Facts, node: Relation, names: Iterable[str], keys: Iterable[str]) -> None:

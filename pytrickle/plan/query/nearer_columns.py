@@ -10,7 +10,7 @@ from sqlglot import exp
 from pytrickle.plan.query.block import Block
 from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.facts import Facts
-from pytrickle.plan.query.mixed_equality import types_among
+from pytrickle.plan.query.mixed_equality import have_one_collation, types_among
 from pytrickle.plan.query.scope import standing_for
 from pytrickle.plan.sql.types import is_exact
 
@@ -36,8 +36,9 @@ def _equated(facts: Facts, block: Block, context: Context) -> Iterator[tuple[exp
             pair = (outer, inner)
             if not (_is_column(outer) and outer.table in around - own and _is_column(inner) and inner.table in own):
                 continue
-            one, other = types_among(facts, (*context.around, *block.leaves), pair)
-            if one == other and is_exact(one, facts.definition):
+            leaves = (*context.around, *block.leaves)
+            one, other = types_among(facts, leaves, pair)
+            if one == other and is_exact(one, facts.definition) and have_one_collation(facts, leaves, pair):
                 yield pair
 
 

@@ -1,4 +1,4 @@
-"""Joins of tables as they are written: where nothing is to be taken back, the state of their sum of products.
+"""Joins of tables and queries as they are written: where nothing is to be taken back, the state of their products.
 
 Each outer join has three products for one, and a state that several of them make is read through all products of all of
 them. PostgreSQL reads it in one go.
@@ -11,12 +11,15 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.constructs.folded import TABLE
 from pytrickle.plan.algebra.relation import Scan
-from pytrickle.plan.query.block import Block
+from pytrickle.plan.query.block import Block, own_column
+from pytrickle.plan.query.context import Ctes
 from pytrickle.plan.query.scope import MERGED, WHOLE, Names, resolve, tables_of
-from pytrickle.plan.sql.dialect import quote, render
+from pytrickle.plan.query.whole_row import is_asked_for
+from pytrickle.plan.sql.dialect import parse_query, quote, render
 
 ROWS = "SELECT {items} FROM {joined}"
 
@@ -31,8 +34,11 @@ class WrittenJoin:
 
     @classmethod
     def of(cls, blocks: tuple[Block, ...]) -> WrittenJoin | None:
-        """Write a table, which may be another one by the time it is read; None for anything else."""
-        if len(blocks) != 1 or blocks[0].predicates or blocks[0].negated:
+        """Write a table, which may be another one by the time it is read; None for anything else.
+
+        What is computed from a row, or a constant, would not be NULL where an outer join finds none.
+        """
+        if len(blocks) != 1 or blocks[0].predicates or blocks[0].negated or not _shows_columns(blocks[0]):
             return None
         match blocks[0].leaves:
             case (Scan(alias=alias, relid=relid),):
@@ -40,8 +46,22 @@ class WrittenJoin:
                 return cls(text, blocks[0].names, frozenset({alias}))
         return None
 
+    @classmethod
+    def of_query(cls, item: exp.Table | exp.Subquery, ctes: Ctes, definition: Definition) -> WrittenJoin | None:
+        """Write a subquery, a view or a named query over nothing but tables; None for anything else."""
+        found = in_its_place(item, ctes, definition)
+        if not isinstance(found, exp.Subquery):
+            return None
+        listed = list[str](item.alias_column_names)
+        names = [*listed, *[each.alias_or_name for each in found.this.selects][len(listed) :]]
+        if not all(names) or len(set(names)) < len(names):
+            return None
+        alias, columns = item.alias_or_name, ", ".join(map(quote, names))
+        shown = {name: own_column(alias, name) for name in names}
+        return cls(f"({render(found.this)}) AS {quote(alias)} ({columns})", {alias: shown}, frozenset({alias}))
+
     def joined(self, right: WrittenJoin, join: exp.Join) -> WrittenJoin | None:
-        """Join a table, unless by USING or by what is no condition on the rows of both sides alone."""
+        """Join an item, unless by USING or by what is no condition on the rows of both sides alone."""
         beside = f"({right.text})" if len(right.aliases) > 1 else right.text
         condition, names = join.args.get("on"), {**self.names, **right.names}
         if join.args.get("using") or len(names) < len(self.names) + len(right.names):
@@ -69,3 +89,52 @@ class WrittenJoin:
             return None
         items = (f"{render(each)} AS {name}" for (each, _, _), name in zip(found, named, strict=True) if each)
         return ROWS.format(items=", ".join(items), joined=self.text)
+
+
+def _shows_columns(block: Block) -> bool:
+    """Whether all visible names are columns of leaves; whole rows are looked at where they are read."""
+    shown = [(name, each) for columns in block.names.values() for name, each in columns.items()]
+    return all(name == WHOLE or isinstance(each, exp.Column) for name, each in shown)
+
+
+def in_its_place(item: exp.Table | exp.Subquery, ctes: Ctes, definition: Definition) -> exp.Expr | None:
+    """Return what stands for an item of FROM in a text of its own; None for what is stored, or has a WITH clause.
+
+    A table may be another one by the time it is read.
+    """
+    if isinstance(item, exp.Subquery):
+        return _as_subquery(item.this, ctes, definition, item)
+    named = ctes.get(item.name) if not item.db else None
+    if named is not None:
+        plain = named.around is None and not named.entry.alias_column_names
+        return _as_subquery(named.entry.this, named.scope, definition, item) if plain else None
+    for view in definition.views:
+        if (view.schema, view.name) == (item.db, item.name):
+            query = parse_query(view.text, definition.aggregates)
+            return None if view.stored else _as_subquery(query, {}, definition, item)
+    for source in definition.sources:
+        if (source.schema, source.name) == (item.db, item.name):
+            table = exp.Table(this=exp.Var(this=TABLE.format(relid=source.relid)))
+            return _in_place(table, item)
+    return None
+
+
+def _as_subquery(query: exp.Expr, ctes: Ctes, definition: Definition, item: exp.Expr) -> exp.Expr | None:
+    if query.find(exp.With, exp.TableSample) or is_asked_for(item.alias_or_name, definition):
+        return None
+    result = exp.Subquery(this=query.copy())
+    for table in [each for each in result.find_all(exp.Table) if isinstance(each.this, exp.Identifier)]:
+        found = in_its_place(table, ctes, definition)
+        if found is None:
+            return None
+        table.replace(found)
+    return _in_place(result, item)
+
+
+def _in_place(found: exp.Expr, item: exp.Expr) -> exp.Expr:
+    """Give what stands for an item its name, and the joins that follow it."""
+    alias, joins = item.args.get("alias"), item.args.get("joins")
+    named = alias.copy() if alias else exp.TableAlias(this=exp.to_identifier(item.alias_or_name, quoted=True))
+    found.set("alias", named)
+    found.set("joins", [join.copy() for join in joins] if joins else None)
+    return found
