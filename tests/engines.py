@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from pytrickle.client.client import Client
 from pytrickle.config import EngineName, Settings
 from pytrickle.plan.limits import IN_ROUNDS, TOO_NARROW, WITHIN_OTHERS
-from pytrickle.plan.planning import AS_WRITTEN, NOTHING
+from pytrickle.plan.planning import AS_WRITTEN, NEEDS_TABLE
 from pytrickle.plan.refresh_plan import HANDED_ON, LEFT_CALLS, LEFT_GROUPS, RECOMPUTED
+from pytrickle.plan.spark.leaves import NothingToJoin
 from pytrickle.plan.spark.sub_join import JOINED
 from pytrickle.refresh.values import AFTER_FAILURE, RefreshResult
 from tests.equivalence.local_engine import LocalEngine
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pytest
 
 ENGINES = tuple(EngineName)
+NOTHING = NothingToJoin().why
 DONE = ("FULL", "DIFFERENTIAL", "REINITIALIZE")
 LEFT_TO_POSTGRESQL = f"by PostgreSQL, {TOO_NARROW}"
 # All that PostgreSQL may compute of a refresh although the engine is Spark, as the reason of the refresh says it, and
@@ -38,7 +40,7 @@ PARTS = {
     r"\w[\w ]* that is read by an expression": "functions and casts that are not on the list, which may fail",
     r"\w[\w ]* that has a condition on its result": "the same in a condition",
     r"\w[\w ]* that reads what PostgreSQL has to join": "sub-joins are for terms, not below operations",
-    r"aggregate that was too wide for Spark's decimals before": "a value did not fit once",
+    r"(aggregate|window|limit|distinct on) that was too wide for Spark's decimals before": "a value did not fit once",
     r"(window|limit|distinct on) that is sorted by what only PostgreSQL can sort": "texts, floats and expressions",
     r"window that (calls a function|has a frame) without a rule for Spark": "see operations/window_functions",
     r"\w[\w ]* that has rows of no table": "they are constants",
@@ -47,7 +49,7 @@ PARTS = {
     JOINED: "comparisons by collations, floats and functions",
     LEFT_GROUPS: "aggregates that have none so far",
     RECOMPUTED: "the rest of a group is read where it lies",
-    f"{HANDED_ON}(only buffered changes are read|{NOTHING}|{LEFT_CALLS}|{AS_WRITTEN})": "there is nothing to join",
+    f"{HANDED_ON}(only buffered changes are read|{NOTHING}|{LEFT_CALLS}|{AS_WRITTEN}|{NEEDS_TABLE}|)": "then why",
 }
 PART = re.compile("|".join(PARTS))
 

@@ -41,8 +41,9 @@ class Analysis:
     """What is fixed about a stream table until its definition changes: its algebra, or why it has none.
 
     `defect` names what the planner failed on, though it should not: that is logged with its traceback.
-    Without `spark_sums` PostgreSQL computes sums of numerics, of which Spark found some too wide. `kept` are the groups
-    within the query that are kept in tables of their own, and `kept_as` tells whether tables are those of this query.
+    Without `spark_sums` PostgreSQL adds up and sorts numerics, of which Spark found some too wide. `kept` are the
+    groups within the query that are kept in tables of their own, and `kept_as` tells whether tables are those of this
+    query.
     `too_long` are sets of sources, of which the delta is too long to be written where all of them changed.
     """
 

@@ -41,7 +41,7 @@ APPLIED = {
 }
 COSTS = {"delta": "for these changes", "whole": "for the first load"}
 DIRECT = "the refresher itself, without Spark"
-LEFT = "; PostgreSQL computes sums of numerics, for Spark's decimals were too narrow in a refresh before"
+LEFT = "; PostgreSQL adds up and sorts numerics, for Spark's decimals were too narrow in a refresh before"
 
 INNER = "  inner aggregate: computed from all rows of {sources} each time; a stream table of its own would be kept"
 KEPT = "  inner groups of {sources}: kept in {table}"

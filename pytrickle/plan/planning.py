@@ -35,7 +35,7 @@ from pytrickle.plan.postgres.touched_keys import Touched
 from pytrickle.plan.reading import lossy_columns, reading
 from pytrickle.plan.refresh_plan import LEFT_CALLS, KeptRead, PostgresQuery, RefreshPlan
 from pytrickle.plan.spark.grouping import SparkGrouping, spark_grouping
-from pytrickle.plan.spark.leaves import SparkTerm
+from pytrickle.plan.spark.leaves import NothingToJoin, SparkTerm
 from pytrickle.plan.spark.outputs import Carriers
 from pytrickle.plan.spark.terms import Wanted, spark_terms
 from pytrickle.plan.sql.types import as_number
@@ -45,7 +45,8 @@ from pytrickle.plan.whole_rows import rows_of, whole_rows
 WHOLE = "SELECT {items} FROM (\n{query}\n) AS pgt_full({columns})"
 # Rows without columns can be counted, but not read.
 COUNTED = "SELECT count(*) AS {weight} FROM (\n{query}\n) AS pgt_full"
-NOTHING, AS_WRITTEN = "Spark has nothing to join", "the query is read as it is written"
+AS_WRITTEN = "the query is read as it is written"
+NEEDS_TABLE = "its rows would need a staging table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +92,14 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     allowed = task.limits.let_spark_join(task.delta_rows)
     grouping = spark_grouping(shape.grouped, shape.spark_sums) if shape.grouped else None
     joinable = _joinable(task, terms, grouping is not None) if allowed else None
-    read = terms_read(compiler, parts, joinable is not None, grouping is not None)
+    read = terms_read(compiler, parts, bool(joinable), grouping is not None)
     placement = place_delta(way, read, shape.grouped is not None, task.delta_rows, task.limits)
     keyed = _keyed(shape, compiler, delta)
     if placement.place is Place.SPARK and joinable:
         return planned(task, placement, Reads(None, joinable, grouping, keyed, terms, query.top))
     under = settings_of(placement.place, task.delta_rows)
-    why = NOTHING if allowed and not read.buffers_only else str(placement.place_reason)
+    handed_on = isinstance(joinable, NothingToJoin) and not read.buffers_only
+    why = joinable.why if isinstance(joinable, NothingToJoin) and handed_on else str(placement.place_reason)
     if shape.grouped is None:
         found = reading(compiler.within(delta), query.row_columns, lossy_columns(shape), under, True)
     else:
@@ -110,7 +112,8 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
 def plan_initial(task: Task, way: Way) -> RefreshPlan:
     """Plan the first load, or the reinitialization, of a differentiable stream table at its new frontier."""
     query, shape = task.query, task.shape
-    if in_spark := _whole_in_spark(task, way):
+    in_spark = _whole_in_spark(task, way)
+    if isinstance(in_spark, RefreshPlan):
         return in_spark
     whole, settings = whole_rows(task), PLANNER + SETTINGS[Place.POSTGRES]
     compiler, rows = whole.compiler, whole.rows
@@ -119,32 +122,28 @@ def plan_initial(task: Task, way: Way) -> RefreshPlan:
     if grouped is None:
         weighted = not whole.plain or not query.row_columns
         read = reading(compiler.within(rows), query.row_columns, lossy, settings, weighted)
-        return planned(task, placement, Reads(read, top=query.top, handed_on=_why_read_whole(task)))
+        return planned(task, placement, Reads(read, top=query.top, handed_on=in_spark))
     increments = compiler.within(grouped.increments(rows, whole.plain))
     read = reading(increments, _increment_columns(grouped), lossy, settings)
-    values, why = _values(task, (compiler, rows)), _why_read_whole(task)
-    return planned(task, placement, Reads(read, keyed=values, top=query.top, handed_on=why))
+    values = _values(task, (compiler, rows))
+    return planned(task, placement, Reads(read, keyed=values, top=query.top, handed_on=in_spark))
 
 
-def _why_read_whole(task: Task) -> str:
-    """Say why Spark reads what PostgreSQL computed as a whole, if it reads it."""
-    if not task.limits.let_spark_compute_all:
-        return "a whole refresh is Spark's with the engine spark alone"
-    grouped = task.shape.grouped
-    return LEFT_CALLS if grouped and spark_grouping(grouped, task.shape.spark_sums) is None else NOTHING
-
-
-def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | None:
-    """Plan that Spark computes everything from the sources; None if it may not, or cannot do so exactly."""
+def _whole_in_spark(task: Task, way: Way) -> RefreshPlan | str:
+    """Plan that Spark computes everything from the sources; or say why PostgreSQL does, if Spark reads the result."""
     query, shape = task.query, task.shape
     grouping = spark_grouping(shape.grouped, shape.spark_sums) if shape.grouped else None
-    if not task.limits.let_spark_compute_all or (shape.grouped and grouping is None):
-        return None
+    if not task.limits.let_spark_compute_all:
+        return "a whole refresh is Spark's with the engine spark alone"
+    if shape.grouped and grouping is None:
+        return LEFT_CALLS
     terms = (at(query.rows, Version.NEW),)
     joinable = _joinable(task, terms, grouping is not None, whole=True)
     placement = place_whole_in_spark(way, grouping is not None, task.rows_read, task.limits)
-    if not joinable or placement is None:
-        return None
+    if isinstance(joinable, NothingToJoin):
+        return joinable.why
+    if placement is None:
+        return NEEDS_TABLE
     return planned(task, placement, Reads(None, joinable, grouping, _values(task), terms, query.top))
 
 
@@ -214,7 +213,7 @@ def planned(task: Task, placement: Placement, reads: Reads) -> RefreshPlan:
 
 def _joinable(
     task: Task, terms: tuple[Relation, ...], groups: bool, whole: bool = False
-) -> tuple[SparkTerm, ...] | None:
+) -> tuple[SparkTerm, ...] | NothingToJoin:
     """Return the terms as Spark would join them, if it can; if it `groups` them, with the columns for that."""
     carriers = Carriers(task.shape.grouped if groups else None, lossy_columns(task.shape))
     wanted = Wanted(whole, task.limits.spark, task.shape.spark_sums)

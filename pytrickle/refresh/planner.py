@@ -86,7 +86,7 @@ class Planner:
         return known[1] if known is not None and known[0] == stamp else None
 
     def leave_sums_to_postgresql(self, pgt_id: int) -> None:
-        """Have PostgreSQL compute a stream table's sums of numerics from now on, until its definition changes."""
+        """Have PostgreSQL add up and sort a stream table's numerics from now on, until its definition changes."""
         stamp, shape = self.shapes[pgt_id]
         self.shapes[pgt_id] = (stamp, replace(shape, spark_sums=False))
 

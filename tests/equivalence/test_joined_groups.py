@@ -5,7 +5,7 @@ import pytest
 import pytrickle
 from pytrickle.plan.apply_plan import Stage
 from tests.conftest import Database
-from tests.equivalence.joined_groups import CHANGES, INSERT_WIDE, QUERIES, TABLES, TEXTS, TOO_WIDE
+from tests.equivalence.joined_groups import CHANGES, FROM, INSERT_WIDE, QUERIES, TABLES, TEXTS, TOO_WIDE
 from tests.equivalence.local_engine import local_client
 from tests.equivalence.oracle import differences
 from tests.repeats import in_parts
@@ -88,13 +88,15 @@ def test_sums_of_what_was_too_wide_once_are_postgresql_s_from_then_on(db: Databa
     inner = "SELECT d, sum(any_numeric) AS a FROM facts GROUP BY d"
     queries = {name: QUERIES[name] for name in ("numerics", "sums", "by_numbers")}
     queries["inner_sums"] = f"SELECT dims.name, g.a FROM ({inner}) AS g JOIN dims USING (d)"
+    queries["running"] = "SELECT id, sum(any_numeric) OVER (PARTITION BY d ORDER BY id) AS a FROM facts"
+    queries["lowest"] = f"SELECT DISTINCT ON (name) name, id {FROM} ORDER BY name, any_numeric, id"
     with local_client(db.dsn, engine="spark") as (client, engine):
         for name, query in queries.items():
             client.create_stream_table(name, query, refresh_mode="DIFFERENTIAL")
         client.tick()
-        wide = {"numerics", "inner_sums"}
+        wide = {"numerics", "inner_sums", "running", "lowest"}
         for number in range(3):
-            db.execute(f"INSERT INTO facts VALUES ({60 + number}, 1, 1, 1, 1, 1, 1e16)")
+            db.execute(f"INSERT INTO facts VALUES ({60 + number}, 1, 1, 1, 1, 1, 1e30)")
             told = {name for name in queries if "too narrow in a refresh before" in client.explain(name).text}
             assert told == (wide if number else set())
             engine.plans.clear()
@@ -107,4 +109,5 @@ def test_sums_of_what_was_too_wide_once_are_postgresql_s_from_then_on(db: Databa
         stages = {plan.shape.definition.name: plan.placement.stage for plan in engine.plans}
     assert stages == {
         "numerics": Stage.INPUT, "sums": Stage.PARTS, "by_numbers": Stage.PARTS, "inner_sums": Stage.CHANGES,
+        "running": Stage.CHANGES, "lowest": Stage.CHANGES,
     }  # fmt: skip

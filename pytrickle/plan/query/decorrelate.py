@@ -17,6 +17,7 @@ from pytrickle.plan.algebra.relation import Derived, Function
 from pytrickle.plan.query.block import Block, own_column, to_expr
 from pytrickle.plan.query.derive import distinct, exists
 from pytrickle.plan.query.facts import Facts
+from pytrickle.plan.query.guard import any_fails
 from pytrickle.plan.query.operation import Rows
 from pytrickle.plan.query.scope import Names, replacing, standing_for, tables_of
 from pytrickle.plan.query.subquery_domain import domain_columns, domain_rows, null_safe_columns, tables_of_all
@@ -152,14 +153,17 @@ def _joined(block: Block, domain: Derived, keys: Mapping[exp.Expr, exp.Expr]) ->
     return replace(block.mapped(lambda e: e.transform(step)), leaves=(domain, *block.leaves), predicates=predicates)
 
 
-def separate(facts: Facts, outer: Block | None, rows: Rows, what: str) -> tuple[Decorrelated, ...]:
-    """Separate rows that an operation takes from those around them, if they refer to any; they show their columns."""
+def separate(facts: Facts, outer: Block | None, rows: Rows, what: str, fails: bool = False) -> tuple[Decorrelated, ...]:
+    """Separate rows that an operation takes from those around them, if they refer to any; they show their columns.
+
+    What the operation computes of them may fail, too.
+    """
     blocks = tuple(
         block.named({"": {str(place): column for place, column in enumerate(columns)}}) for block, columns in rows
     )
     computed = columns_around(rows)
     if computed or free_columns(blocks):
-        return decorrelate_by_domain(facts, outer, blocks, what, computed=computed)
+        return decorrelate_by_domain(facts, outer, blocks, what, fails or any_fails(facts, rows), computed)
     return tuple(Decorrelated(block, (), ()) for block in blocks)
 
 

@@ -81,6 +81,11 @@ def fails_inside(facts: Facts, block: Block, expressions: Columns) -> bool:
     return any(may_fail(part, types) for part in parts if not is_call(part, aggregates))
 
 
+def any_fails(facts: Facts, rows: Rows) -> bool:
+    """Whether something in rows, or in the conditions on them, may fail."""
+    return any(fails_inside(facts, block, columns) for block, columns in rows)
+
+
 def _is_asked(facts: Facts, case: Case, divided: bool) -> bool:
     block, tests = case
     types = _types_in(facts, block)

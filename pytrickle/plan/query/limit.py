@@ -10,6 +10,7 @@ from pytrickle.plan.query.context import Context
 from pytrickle.plan.query.decorrelate import columns_around, decorrelate_by_domain
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.first_rows import CLAUSES
+from pytrickle.plan.query.guard import any_fails
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import tables_of
 from pytrickle.plan.query.select_clauses import refuse_limited_sets
@@ -36,8 +37,9 @@ def limited(recursion: Recursion, query: exp.Expr, context: Context) -> Blocks:
         _with_hidden(recursion, bare, orders, context) if sorts_hidden else _shown(recursion, bare, orders, context)
     )
     items = list(blocks[0].names[""].items())
-    computed = columns_around(tuple((block, tuple(block.names[""].values())) for block in blocks))
-    decorrelated = decorrelate_by_domain(recursion.facts, context.block, blocks, "LIMIT", computed=computed)
+    rows = tuple((block, tuple(block.names[""].values())) for block in blocks)
+    fails, computed = any_fails(recursion.facts, rows), columns_around(rows)
+    decorrelated = decorrelate_by_domain(recursion.facts, context.block, blocks, "LIMIT", fails, computed)
     total = finds_one_row(recursion.facts, blocks, _sorting_columns(recursion.facts, blocks[0], len(orders)))
     return (first_rows(recursion.facts, decorrelated, items, orders, bounds, total),)
 

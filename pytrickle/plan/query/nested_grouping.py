@@ -19,6 +19,7 @@ from pytrickle.plan.query.derive import derive
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.grouping import Grouping, WrittenCalls
 from pytrickle.plan.query.grouping_sets import Keys
+from pytrickle.plan.query.guard import any_fails
 from pytrickle.plan.query.null_padding import nulls_of
 from pytrickle.plan.query.operation import Rows, columns_of, text
 from pytrickle.plan.query.representative_calls import mark_representatives
@@ -40,7 +41,9 @@ def grouped(facts: Facts, lift: Anew, sets: Sequence[Keys], blocks: Blocks, cont
     What ties them to the rows around becomes further keys, which the blocks' conditions equate with the outer sides.
     """
     around = read_around(lift, tuple(lift.keys), blocks, context.outer)
-    decorrelated = decorrelate_by_domain(facts, context.block, blocks, "an aggregate", computed=around)
+    computed = (*lift.keys, *lift.calls.nodes)
+    rows = tuple((each, tuple(resolve(node, each.names, context.outer) for node in computed)) for each in blocks)
+    decorrelated = decorrelate_by_domain(facts, context.block, blocks, "an aggregate", any_fails(facts, rows), around)
     if decorrelated[0].pairs and not all(sets):
         raise NotDifferentiable("an aggregate without GROUP BY that is tied to the rows around it")
     absent = _nulls(facts, lift.keys, decorrelated, context.outer) if len(sets) > 1 else ()

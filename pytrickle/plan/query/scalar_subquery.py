@@ -15,7 +15,7 @@ from pytrickle.plan.query.decorrelate import Match, columns_around, decorrelate_
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.grouping import Grouping, WrittenCalls
-from pytrickle.plan.query.guard import fails_inside
+from pytrickle.plan.query.guard import any_fails
 from pytrickle.plan.query.lateral import calls_set, reads_no_table
 from pytrickle.plan.query.membership import present
 from pytrickle.plan.query.nested_grouping import GROUP, group, read_around
@@ -50,9 +50,9 @@ def scalar_cases(recursion: Recursion, block: Block, query: exp.Expr, context: C
         each.named({VALUE: {f"v{i}": value for i, value in enumerate(values)}})
         for each, values in zip(inner, shown, strict=True)
     )
-    fails = any(fails_inside(recursion.facts, each, tuple(values)) for each, values in zip(inner, shown, strict=True))
+    rows = tuple(zip(inner, map(tuple, shown), strict=True))
+    fails, computed = any_fails(recursion.facts, rows), columns_around(rows)
     sure = not fails and finds_one_row(recursion.facts, inner)
-    computed = columns_around(tuple(zip(inner, map(tuple, shown), strict=True)))
     if sure and (computed or free_columns(inner)):
         return _looked_up(recursion.facts, block, inner[0], shown[0], context)
     decorrelated = decorrelate_by_domain(recursion.facts, block, named, "a scalar subquery", fails, computed)
@@ -162,8 +162,8 @@ def aggregate_cases(recursion: Recursion, block: Block, query: exp.Select, conte
     aggregates = recursion.facts.definition.aggregates | {ARRAY_AGG}
     lift = Grouping(GroupKeys(GROUP, [], False), WrittenCalls(), aggregates, inner[0].names)
     lifted = [lift.lift(item.unalias()) for item in query.selects]
-    calls = [[resolve(call, each.names, context.outer) for call in lift.calls.nodes] for each in inner]
-    fails = any(fails_inside(recursion.facts, each, tuple(found)) for each, found in zip(inner, calls, strict=True))
+    calls = [tuple(resolve(call, each.names, context.outer) for call in lift.calls.nodes) for each in inner]
+    fails = any_fails(recursion.facts, tuple(zip(inner, calls, strict=True)))
     around = read_around(lift, (), inner, context.outer)
     decorrelated = decorrelate_by_domain(recursion.facts, block, inner, "an aggregate", fails, around)
     found, columns = group(recursion.facts, lift, (), decorrelated, context.outer)

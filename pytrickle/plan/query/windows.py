@@ -17,10 +17,11 @@ from pytrickle.plan.query.decorrelate import separate
 from pytrickle.plan.query.derive import derive
 from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.grouping import with_children
+from pytrickle.plan.query.guard import any_fails
 from pytrickle.plan.query.inner_order import refuse_sorted_input, takes_rows_as_they_come
 from pytrickle.plan.query.operation import Arguments, Rows, columns_of, refuse_correlation, text
 from pytrickle.plan.query.representative_calls import mark_representatives
-from pytrickle.plan.query.scope import resolve
+from pytrickle.plan.query.scope import Names, resolve
 from pytrickle.plan.query.tie_breaking import settle_window, sort_of, tells_peers_apart
 
 WINDOW = "\x00window"
@@ -52,6 +53,11 @@ class AboveWindows:
         lists = [window.args.get("partition_by") or [] for window in self.windows.values()]
         return tuple(key for key in lists[0] if all(key in others for others in lists[1:]))
 
+    def may_fail(self, facts: Facts, blocks: Blocks, outer: Names) -> bool:
+        """Whether something in the windows may fail over rows of some blocks."""
+        parts = [part for window in self.windows.values() for part in window.iter_expressions()]
+        return any_fails(facts, tuple((b, tuple(resolve(part, b.names, outer) for part in parts)) for b in blocks))
+
     def _spelled_out(self, window: exp.Window) -> exp.Window:
         if any(isinstance(inner, exp.Query) for inner in window.walk()):
             raise NotDifferentiable("a subquery inside a window function")
@@ -80,7 +86,7 @@ def window(facts: Facts, lift: AboveWindows, blocks: Blocks, context: Context) -
         (block, (*(resolve(key, block.names, outer) for key in parts), *lift.arguments.resolved(block.names, outer)))
         for block in blocks
     )
-    found = separate(facts, context.block, read, "a window function")
+    found = separate(facts, context.block, read, "a window function", lift.may_fail(facts, blocks, outer))
     first = len(parts)
     keys = tuple(f"k{i}" for i in range(first + len(found[0].pairs)))
     ties, arguments = keys[first:], (*keys, *lift.arguments.names)

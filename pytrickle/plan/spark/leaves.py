@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from pytrickle.plan.algebra.relation import Version
 
@@ -120,6 +121,17 @@ def reads_few(terms: tuple[SparkTerm, ...]) -> bool:
     frames = {frame.read for frame in reads_of(terms)}
     known = [frame.rows for frame in frames if frame.rows is not None and frame.parts <= 1]
     return len(known) == len(frames) and sum(known) < FEW_ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class NothingToJoin:
+    """Terms of which PostgreSQL computes everything; `why` says of which parts it has to, if it has to of any."""
+
+    why: str = "Spark has nothing to join"
+
+    def __bool__(self) -> Literal[False]:
+        """There are no terms."""
+        return False
 
 
 def reads_of(terms: tuple[SparkTerm, ...]) -> Iterator[Frame]:

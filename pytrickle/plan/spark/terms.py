@@ -26,13 +26,22 @@ from pytrickle.plan.algebra.relation import (
     Version,
 )
 from pytrickle.plan.spark.key_encoding import Kind, carrier, kind_of
-from pytrickle.plan.spark.leaves import Keys, Output, SparkLeaf, SparkTerm, Tests, computed_in
+from pytrickle.plan.spark.leaves import (
+    Keys,
+    NothingToJoin,
+    Output,
+    SparkLeaf,
+    SparkTerm,
+    Tests,
+    computed_in,
+    reads_of,
+)
 from pytrickle.plan.spark.mixed import Mixed, Translator
 from pytrickle.plan.spark.operations.compute import Operations
 from pytrickle.plan.spark.outputs import Carriers, Carrying
 from pytrickle.plan.spark.reads import Reads
 from pytrickle.plan.spark.restriction import Restriction, columns_of, paths
-from pytrickle.plan.spark.sub_join import Input, SubJoins, further_test, inputs_of
+from pytrickle.plan.spark.sub_join import JOINED, Input, SubJoins, further_test, inputs_of
 from pytrickle.plan.sql.dialect import quote
 
 AS_TEXTS = Carriers()
@@ -60,12 +69,14 @@ def spark_terms(
     ranges: dict[int, ChangeRange],
     carriers: Carrying = AS_TEXTS,
     wanted: Wanted = AS_USUAL,
-) -> tuple[SparkTerm, ...] | None:
-    """Translate the terms of a delta; return None when nothing is to be joined or computed, or, unless sub-joins are
-    wanted, when leaves have to be together or rows are compared with all others."""
+) -> tuple[SparkTerm, ...] | NothingToJoin:
+    """Translate the terms of a delta, unless nothing is left to be joined or computed.
+
+    So it is, too, when leaves have to be together, or rows are compared with all others, where no sub-joins are wanted.
+    """
     drafts = [_Draft.of(block, definition, carriers) for term in terms for block in blocks_of(term)]
     if not wanted.sub_joins and any(draft.takes_long for draft in drafts):
-        return None
+        return NothingToJoin(JOINED)
     reads, restriction = _Asked.between(definition, ranges, wanted.sums), Restriction(definition, ranges)
     for draft in drafts:
         draft.restrict(restriction)
@@ -73,7 +84,10 @@ def spark_terms(
     result = tuple(draft.term(reads, *each) for draft, each in zip(drafts, located, strict=True))
     joins = any(len(draft.inputs) > 1 for draft in drafts)
     scans = wanted.whole and any(len(draft.inputs[0].leaves) == 1 for draft in drafts)
-    return result if joins or scans or any(computed_in(result)) else None
+    if joins or scans or any(computed_in(result)):
+        return result
+    left = {frame.left for frame in reads_of(result)} - {""}
+    return NothingToJoin(", ".join(sorted(left))) if left else NothingToJoin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +102,7 @@ class _Asked:
         """Ask for the rows between two frontiers; no part of an operation's input is a sub-join."""
 
         def translate(terms: tuple[Relation, ...], carriers: Carrying) -> tuple[SparkTerm, ...] | None:
-            return spark_terms(terms, definition, ranges, carriers, Wanted(whole=True, sums=sums))
+            return spark_terms(terms, definition, ranges, carriers, Wanted(whole=True, sums=sums)) or None
 
         operations = Operations(definition, ranges, translate, sums)
         return cls(Reads(definition, ranges, operations), SubJoins(definition, ranges))

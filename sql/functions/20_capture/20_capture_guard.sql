@@ -14,20 +14,39 @@ $$;
 COMMENT ON FUNCTION pgtrickle_private.renamed_column(regclass) IS
     'A captured column of a source whose name another column had when its capture began, or NULL.';
 
+-- What is VOLATILE looks at READ COMMITTED through a snapshot of its own, which shows what was committed by now, and
+-- locks nothing: a writer of one part does not wait for whoever holds another part.
+CREATE OR REPLACE FUNCTION pgtrickle_private.has_types_of(source oid, buffer oid, columns text[]) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN NOT EXISTS (
+        SELECT FROM unnest(columns) AS name
+            LEFT JOIN pg_attribute AS s ON s.attrelid = source AND s.attname = name AND NOT s.attisdropped
+            LEFT JOIN pg_attribute AS b ON b.attrelid = buffer AND b.attname = name AND NOT b.attisdropped
+        WHERE (s.atttypid = b.atttypid) IS NOT TRUE);
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.has_types_of(oid, oid, text[]) IS
+    'Whether a relation has columns of these names, of the types that a change buffer has.';
+
 -- Declared IMMUTABLE so that its answer becomes part of the capture function's plan: PostgreSQL plans that anew
--- whenever a relation named by a regclass constant changes. Types are compared as the parser resolves them, which knows
--- changes that an older snapshot does not show; the rest of their definition as the snapshot shows it.
+-- whenever a relation named by a regclass constant changes. Under an older snapshot types are compared as the parser
+-- resolves them, which knows later changes, but opens the relation; the rest of their definition as the snapshot shows
+-- it.
 CREATE OR REPLACE FUNCTION pgtrickle_private.capture_fits(source regclass, buffer regclass, columns text[],
     generated text) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 DECLARE
-    fits boolean;
+    fits boolean := has_types_of(source, buffer, columns);
 BEGIN
-    EXECUTE (SELECT concat_ws(' AND ', format('SELECT NULL::%s IS NULL AND NULL::%s IS NULL', source, buffer),
-        string_agg(
-                 format('pg_typeof((NULL::%1$s).%3$I) = pg_typeof((NULL::%2$s).%3$I)', source, buffer, name), ' AND '))
-             FROM unnest(columns) AS name) INTO fits;
+    IF fits AND current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+        EXECUTE (SELECT concat_ws(' AND ', format('SELECT NULL::%s IS NULL AND NULL::%s IS NULL', source, buffer),
+            string_agg(
+                format('pg_typeof((NULL::%1$s).%3$I) = pg_typeof((NULL::%2$s).%3$I)', source, buffer, name), ' AND '))
+            FROM unnest(columns) AS name) INTO fits;
+    END IF;
     RETURN fits
         AND (generated IS NULL OR generated = md5((capture_columns(source, columns)).note))
         AND NOT EXISTS (
@@ -112,18 +131,36 @@ COMMENT ON FUNCTION pgtrickle_private.temporary_guard(regclass) IS
     'The statement by which a capture function notes a gap where it may have been given rows of a temporary child; '
     'empty for a partitioned table.';
 
+CREATE OR REPLACE FUNCTION pgtrickle_private.inherits_anew(relation oid, source oid) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
+AS $$
+BEGIN
+    RETURN EXISTS (
+        SELECT FROM pgt_change_tracking AS t JOIN pg_inherits AS i ON i.inhrelid <> ALL (t.relations)
+            JOIN pg_class AS c ON c.oid = i.inhrelid
+        WHERE t.source_relid = source AND i.inhparent = relation AND NOT i.inhdetachpending
+            AND c.relpersistence <> 't');
+END
+$$;
+COMMENT ON FUNCTION pgtrickle_private.inherits_anew(oid, oid) IS
+    'Whether the relation, a source or a part of one, is the parent of a partition or child that was none when capture '
+    'of the source was installed.';
+
 -- Declared IMMUTABLE as capture_fits is. An older snapshot may not show who inherits; of partitions PostgreSQL tells
--- whom a statement reaches.
+-- whom a statement reaches, but locks them all.
 CREATE OR REPLACE FUNCTION pgtrickle_private.has_new_part(relation regclass, source oid) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pgtrickle, pgtrickle_private, pg_temp
 AS $$
 BEGIN
+    IF inherits_anew(relation, source) THEN
+        RETURN true;
+    END IF;
+    IF current_setting('transaction_isolation') NOT IN ('repeatable read', 'serializable') THEN
+        RETURN false;
+    END IF;
     RETURN EXISTS (
-        SELECT FROM pgt_change_tracking AS t CROSS JOIN LATERAL (
-            SELECT i.inhrelid FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
-            WHERE i.inhparent = relation AND NOT i.inhdetachpending AND c.relpersistence <> 't'
-            UNION ALL SELECT p.relid FROM pg_partition_tree(relation) AS p) AS part(relid)
-        WHERE t.source_relid = source AND part.relid <> ALL (t.relations));
+        SELECT FROM pgt_change_tracking AS t CROSS JOIN LATERAL pg_partition_tree(relation) AS p
+        WHERE t.source_relid = source AND p.relid <> ALL (t.relations));
 END
 $$;
 COMMENT ON FUNCTION pgtrickle_private.has_new_part(regclass, oid) IS

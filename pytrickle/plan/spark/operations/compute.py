@@ -14,7 +14,7 @@ from pytrickle.plan.algebra.constructs.set_operation import SetOperation
 from pytrickle.plan.algebra.constructs.window import Window
 from pytrickle.plan.algebra.delta import arrange, at, blocks_of, differentiate
 from pytrickle.plan.algebra.relation import Derived, Relation, Version, leaves
-from pytrickle.plan.spark.bounds import NUMERIC
+from pytrickle.plan.postgres.aggregate import is_numeric
 from pytrickle.plan.spark.leaves import Computed, SparkTerm, only_add
 from pytrickle.plan.spark.on_grid import NO_GRIDS, OntoGrid
 from pytrickle.plan.spark.operations.arguments import with_computed_arguments
@@ -33,7 +33,7 @@ Translate = Callable[[tuple[Relation, ...], Carrying], tuple[SparkTerm, ...] | N
 class Operations:
     """Computes operations between two frontiers, over terms that `translate` makes of their inputs.
 
-    Without `sums` groups with numerics are left to PostgreSQL.
+    Without `sums` groups and windows with numerics are left to PostgreSQL.
     """
 
     definition: Definition
@@ -71,15 +71,18 @@ class Operations:
     def _rule(
         self, derived: Derived, asked: Mapping[str, str], where: str, grids: Mapping[str, OntoGrid]
     ) -> tuple[InputCarriers, str]:
-        match derived.operation.construct:
+        construct = derived.operation.construct
+        # What first rows are sorted by is not among what they show.
+        numerics = not isinstance(construct, Group | Window) or any(map(is_numeric, derived.operation.types))
+        match construct:
             case Distinct() | Domain() | Exists() | SetOperation():
                 return counted(derived, asked, where, self.definition)
+            case Group() | Window() | FirstRows() | DistinctOn() if numerics and not self.sums:
+                raise LeftToPostgres("was too wide for Spark's decimals before")
             case Window() | FirstRows() | DistinctOn():
                 return windowed(derived, asked, where, self.definition)
-            case Group() if self.sums or NUMERIC not in derived.operation.types:
-                return grouped(derived, asked, where, self.definition, grids)
             case Group():
-                raise LeftToPostgres("was too wide for Spark's decimals before")
+                return grouped(derived, asked, where, self.definition, grids)
             case _:
                 raise LeftToPostgres("has no rule for Spark")
 
