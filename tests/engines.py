@@ -49,9 +49,11 @@ PARTS = {
     JOINED: "comparisons by collations, floats and functions",
     LEFT_GROUPS: "aggregates that have none so far",
     RECOMPUTED: "the rest of a group is read where it lies",
-    f"{HANDED_ON}(only buffered changes are read|{NOTHING}|{LEFT_CALLS}|{AS_WRITTEN}|{NEEDS_TABLE}|)": "then why",
 }
-PART = re.compile("|".join(PARTS))
+KNOWN = f"(?:{'|'.join(PARTS)})"
+# There is nothing to join.
+ALONE = f"only buffered changes are read|{NOTHING}|{LEFT_CALLS}|{AS_WRITTEN}|{NEEDS_TABLE}"
+PART = re.compile(f"{HANDED_ON}(?:{ALONE}|{KNOWN}(?:, {KNOWN})*)|{KNOWN}")
 
 
 class ClientUnder(Client):

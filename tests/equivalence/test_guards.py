@@ -123,17 +123,3 @@ def test_a_correlated_subquery_is_evaluated_only_for_what_asks(db: Database, sma
                 for number, (name, query) in enumerate(CORRELATED.items()):
                     assert not differences(connection, f"st{number}", query, False), (name, batch)
     assert db.value("SELECT count(*) FROM pgtrickle.pgt_refresh_history WHERE status <> 'COMPLETED'") == 0
-
-
-@pytest.mark.parametrize("engine", ("postgres", "spark"))
-def test_a_number_too_large_for_a_float_is_cast_only_where_it_is_shown(db: Database, engine: str) -> None:
-    query = "SELECT l.id, r.n::float8 AS q FROM l JOIN r ON l.k = r.k"
-    db.execute("CREATE TABLE l (id int, k int); CREATE TABLE r (k int, n numeric)")
-    db.execute("INSERT INTO l VALUES (1, 1), (3, 1); INSERT INTO r VALUES (1, 2), (9, 1e400)")
-    with local_client(db.dsn, engine=engine) as (client, _), db.connect() as connection:
-        client.create_stream_table("st", query)
-        for batch in ("SELECT", "INSERT INTO l VALUES (2, 1)", "INSERT INTO r VALUES (1, 5), (8, 1e-400)"):
-            db.execute(batch)
-            (result,) = client.tick()
-            assert (result.error, result.reason.count("failed")) == (None, 0), result
-            assert not differences(connection, "st", query, True), batch

@@ -33,6 +33,8 @@ QUERIES = {
     " FROM owner o JOIN item i ON i.owner = o.id GROUP BY o.id, i.id",
     "kept": "SELECT o.id, o.rate::text AS shown, count(*) AS n"
     " FROM owner o JOIN item i ON i.owner = o.id GROUP BY o.id HAVING count(*) > 2",
+    "kept_by_tag": "SELECT o.id, count(*) AS n FROM owner o JOIN item i ON i.owner = o.id GROUP BY o.id"
+    " HAVING o.tags ->> 'a' <> '1.0'",
     "below": "SELECT x.a, count(*) AS n FROM (SELECT o.id, o.tags ->> 'a' AS a, max(i.part) AS p"
     " FROM owner o JOIN item i ON i.owner = o.id GROUP BY o.id) AS x WHERE x.p > 1 GROUP BY x.a",
     "chosen": "SELECT o.id, o.rate::text AS shown, array_agg(i.id ORDER BY i.id) AS ids"

@@ -68,3 +68,16 @@ def test_unique_keys_are_those_by_which_an_index_finds_one_row(db: Database) -> 
     db.execute("CREATE INDEX ON t (a)")
     found = db.value("SELECT pgtrickle_private.source_facts('t', NULL) -> 'unique'")
     assert sorted(map(sorted, found)) == [["a", "b"], ["c"], ["id"]]
+
+
+def test_a_table_that_was_never_analyzed_has_the_rows_that_its_size_tells(db: Database) -> None:
+    db.execute("CREATE TABLE plain (id int); CREATE TABLE parts (id int) PARTITION BY LIST (id)")
+    db.execute("CREATE TABLE one PARTITION OF parts FOR VALUES IN (1); CREATE TABLE two PARTITION OF parts DEFAULT")
+    db.execute("CREATE FOREIGN DATA WRAPPER nowhere; CREATE SERVER far FOREIGN DATA WRAPPER nowhere")
+    db.execute("CREATE FOREIGN TABLE away (id int) SERVER far")
+    sizes = "SELECT s.pages, s.rows FROM pgtrickle_private.size_of(%s) AS s"
+    assert [db.execute(sizes, name) for name in ("plain", "parts", "away")] == [[(0, 1)], [(0, 2)], [(0, 0)]]
+    db.execute("INSERT INTO plain SELECT generate_series(1, 500); INSERT INTO parts SELECT * FROM plain")
+    assert [db.execute(sizes, name) for name in ("plain", "parts")] == [[(3, 240)], [(4, 320)]]
+    db.execute("ANALYZE plain, one")
+    assert [db.execute(sizes, name) for name in ("plain", "parts")] == [[(3, 500)], [(4, 241)]]

@@ -9,6 +9,7 @@ from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.delta import differentiate
 from pytrickle.plan.algebra.relation import Join, Project, Relation
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.spark.expected_rows import FEW_BELOW
 from pytrickle.plan.spark.leaves import FEW_ROWS, Computed, Frame, SparkTerm, reads_few, reads_of
 from pytrickle.plan.spark.query import TOGETHER, SparkQuery, spark_query
 from pytrickle.plan.spark.reads import PAGES_PER_PART
@@ -63,12 +64,13 @@ def test_the_rows_below_operations_count() -> None:
         assert {frame.rows for frame in reads_of(terms)} == {1, 100}
 
 
-def test_how_many_rows_postgresql_computes_nobody_knows() -> None:
+def test_postgresql_computes_few_rows_of_small_tables_and_of_others_nobody_knows_how_many() -> None:
     keys = keys_of("b")
     keyless = replace(keys, operation=replace(keys.operation, keys=()))
-    terms = translated(joined_with(keyless), {1, 2})
-    assert terms
-    assert not reads_few(terms)
+    assert reads_few(translated(joined_with(keyless), {1, 2}))
+    large = terms_of(joined_with(keyless), FEW_BELOW + 1)
+    assert large
+    assert not reads_few(large)
 
 
 def test_of_few_rows_the_small_ones_are_read_together() -> None:

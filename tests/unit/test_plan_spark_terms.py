@@ -11,8 +11,10 @@ from pytrickle.plan.algebra.delta import differentiate
 from pytrickle.plan.algebra.relation import Expr, Join, Predicate, Project, Scan, Version
 from pytrickle.plan.missing_index import missing_indexes
 from pytrickle.plan.query.block import Block, project
+from pytrickle.plan.spark.leaves import NothingToJoin
 from pytrickle.plan.spark.query import BROADCAST_ROWS, BROADCAST_TABLE, spark_query
 from pytrickle.plan.spark.reads import CTID
+from pytrickle.plan.spark.sub_join import JOINED
 from pytrickle.plan.spark.terms import Wanted, spark_terms
 from pytrickle.plan.sql.dialect import parse_query
 from tests.unit.chain import CHAIN, chain, definition, equal, ranges
@@ -126,7 +128,7 @@ def test_only_keys_with_a_carrier_are_joined_in_spark(
 ) -> None:
     links = [equal((one, "j"), (other, "k"), as_text) for one, other in pairwise(CHAIN)]
     terms = differentiate(chain(*links), frozenset({1}))
-    assert (spark_terms(terms, definition(base_type, deterministic), ranges(1)) is not None) == possible
+    assert bool(spark_terms(terms, definition(base_type, deterministic), ranges(1))) == possible
 
 
 def test_null_finds_null_as_a_text_that_no_value_has() -> None:
@@ -168,7 +170,7 @@ def showing(sql: str) -> Project:
 def test_leaves_of_an_expression_that_only_postgres_evaluates_are_joined_there(block: Project, base_type: str) -> None:
     known = typed(base_type)
     terms = differentiate(block, frozenset({1, 4}))
-    assert spark_terms(terms, known, ranges(1)) is None
+    assert spark_terms(terms, known, ranges(1)) == NothingToJoin(JOINED)
     for term in spark_terms(terms, known, ranges(1), wanted=Wanted(sub_joins=True)) or ():
         assert term.together == (frozenset("ab"),)
         assert len(term.leaves) == 3
@@ -193,7 +195,7 @@ def test_spark_evaluates_what_is_on_its_list(block: Project, base_type: str) -> 
 def test_rows_are_compared_with_all_others_only_where_spark_is_asked_for() -> None:
     apart = chain(Predicate(reading_both(LESS)), *links()[1:])
     terms = differentiate(apart, frozenset({1}))
-    assert spark_terms(terms, typed("integer"), ranges(1)) is None
+    assert spark_terms(terms, typed("integer"), ranges(1)) == NothingToJoin(JOINED)
     (term,) = spark_terms(terms, typed("integer"), ranges(1), wanted=Wanted(sub_joins=True)) or ()
     assert [len(tests) for tests in term.tests] == [0, 1, 0, 0]
 

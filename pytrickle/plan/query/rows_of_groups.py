@@ -46,9 +46,11 @@ class RowsOfGroups:
         grouped = _read(keys, alone)
         tables = [table for table in names if all(_holds_one_row(facts, table, grouped, block) for block in blocks)]
         columns = frozenset((table, name) for table in tables for name in names[table] if name != WHOLE)
-        read = columns & _read([each for item in select.selects for each in item.find_all(exp.Column)], alone)
+        having = select.args.get("having")
+        items = [*select.selects, *([having] if having else [])]
+        read = columns & _read([each for item in items for each in item.find_all(exp.Column)], alone)
         unlike = Columns().union(*(_unlike(facts, sorted(read), block) for block in blocks)) if read else Columns()
-        return cls(facts, columns, unlike, alone, select.args.get("having") is not None)
+        return cls(facts, columns, unlike, alone, having is not None)
 
     def settles(self, node: exp.Expr) -> bool:
         """Whether an expression is computed from these rows alone, and may tell apart values that are equal.

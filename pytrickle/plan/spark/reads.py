@@ -9,6 +9,7 @@ from pytrickle.plan.postgres.buffer import changes_query, netted_changes
 from pytrickle.plan.postgres.compile import Compiler
 from pytrickle.plan.postgres.consolidate import WEIGHT
 from pytrickle.plan.postgres.from_item import table_name
+from pytrickle.plan.spark import expected_rows
 from pytrickle.plan.spark.leaves import Computed, Frame, SparkLeaf
 from pytrickle.plan.spark.on_grid import OntoGrid, PutOntoGrid
 from pytrickle.plan.spark.operations.compute import Operations
@@ -53,12 +54,11 @@ class Reads:
         return SparkLeaf(signed, columns, self._expected_rows(leaf))
 
     def _expected_rows(self, leaf: Scan | Derived) -> int | None:
-        """A table that was never analyzed says that it has no rows."""
         if isinstance(leaf, Derived):
             return None
         if leaf.version is Version.DELTA:
             return self.ranges[leaf.relid].delta_rows
-        return self.definition.source(leaf.relid).estimated_rows or None
+        return expected_rows.of_table(self.definition, leaf.relid)
 
     def _source(self, scan: Scan, where: str, looked_up: bool) -> list[Frame | Computed]:
         change_range = self.ranges[scan.relid]
@@ -124,7 +124,8 @@ class Reads:
         compiler = Compiler(self.definition, self.ranges)
         rows = compiler.state(derived.operation, Version.NEW, frozenset())
         weight = f"{quote(derived.alias)}.{WEIGHT}" if derived.operation.linear else f"1 AS {WEIGHT}"
-        return Frame(compiler.within(self._select(derived, where, f"(\n{rows}\n)", weight)), left=left)
+        expected = expected_rows.of_few(self.definition, relids(derived.operation.input))
+        return Frame(compiler.within(self._select(derived, where, f"(\n{rows}\n)", weight)), left=left, rows=expected)
 
     def _changed(self, derived: Derived, where: str) -> Frame | Computed:
         return self._computed_or(self._delta, derived, where)
@@ -133,7 +134,8 @@ class Reads:
         compiler = Compiler(self.definition, self.ranges)
         name = compiler.delta(derived)
         weight = f"{quote(derived.alias)}.{WEIGHT}"
-        return Frame(compiler.within(self._select(derived, where, name, weight)), left=left)
+        expected = expected_rows.of_few(self.definition, relids(derived.operation.input))
+        return Frame(compiler.within(self._select(derived, where, name, weight)), left=left, rows=expected)
 
     def _select(self, leaf: Scan | Derived, where: str, rows: str, *further: str) -> str:
         items = [f"{expression} AS {name}" for expression, name in self.asked.get((leaf.alias, where), {}).items()]

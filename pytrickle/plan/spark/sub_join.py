@@ -23,9 +23,11 @@ from pytrickle.plan.algebra.relation import (
     UnionAll,
     Version,
     leaves,
+    relids,
 )
 from pytrickle.plan.missing_index import missing_below
 from pytrickle.plan.postgres.compile import Compiler
+from pytrickle.plan.spark.expected_rows import of_few
 from pytrickle.plan.spark.leaves import Frame, SparkLeaf
 
 JOINED = "a join by what only PostgreSQL can compare"
@@ -112,7 +114,8 @@ class SubJoins:
     def _frame(self, parts: tuple[Relation, ...]) -> Frame:
         compiler = Compiler(self.definition, self.ranges, worth_asking=self._worth_asking)
         joined = any(len(leaves(part)) > 1 for part in parts)
-        return Frame(compiler.within(compiler.rows(UnionAll(parts))), left=JOINED if joined else "")
+        expected = of_few(self.definition, frozenset().union(*map(relids, parts)))
+        return Frame(compiler.within(compiler.rows(UnionAll(parts))), left=JOINED if joined else "", rows=expected)
 
     def _worth_asking(self, operation: Operation, keys: frozenset[str]) -> bool:
         return operation.linear or not missing_below(operation, self.definition, keys)

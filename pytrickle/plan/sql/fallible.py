@@ -1,6 +1,7 @@
 """Expressions that may raise an error for some values: a division, a cast of text, most functions.
 
-What is listed here never fails, but for integers that overflow, which are left to a refresh of the whole table.
+What is listed here never fails, but for integers that overflow, and numerics that no float has room for: these are left
+to a refresh of the whole table.
 """
 
 import re
@@ -30,8 +31,7 @@ SETTLED_BY_CONSTANTS = frozenset((
     "substring", "substr", "left", "right", "split_part", "lpad", "rpad", "date_trunc", "date_part", "date_bin",
     "round", "trunc", "to_char", "timezone", "regexp_replace",
 ))  # fmt: skip
-# Each takes in all values of those before it, but for numerics, which may be too large or too small for floats.
-WIDENING = ("smallint", "int", "integer", "bigint", "decimal", "numeric")
+WIDENING = ("smallint", "int", "integer", "bigint", "decimal", "numeric", "real", "double precision", "float")
 # How many digits before and behind the point a float has room for.
 FLOATS = {"real": 37, "double precision": 307, "float": 307}
 SIZED = re.compile(r"numeric\((\d+)(?:,(-?\d+))?\)")
@@ -123,23 +123,18 @@ def _loses(cast: exp.Cast, types: Types) -> bool:
         return True
     if wanted in {own, base_of(own)} or (own.startswith(MOMENTS) and wanted.startswith(MOMENTS)):
         return False
-    if wanted in FLOATS:
-        return not _fits_float(own, wanted)
+    if wanted in FLOATS and (sized := SIZED.fullmatch(own)):
+        return not _fits_float(int(sized[1]), int(sized[2] or 0), FLOATS[wanted])
     return not (own in WIDENING and wanted in WIDENING and WIDENING.index(own) <= WIDENING.index(wanted))
 
 
-def _fits_float(own: str, wanted: str) -> bool:
-    """Whether a float has room for all values of a type, however many of their digits it loses.
+def _fits_float(precision: int, scale: int, room: int) -> bool:
+    """Whether a float has room for all numbers of so many digits, however many of these it loses.
 
-    >>> [_fits_float(own, "real") for own in ("bigint", "numeric(9,2)", "numeric", "numeric(9,40)", "double precision")]
-    [True, True, False, False, False]
+    >>> [_fits_float(*digits, FLOATS["real"]) for digits in ((9, 2), (50, 2), (9, 40))]
+    [True, False, False]
     """
-    if found := SIZED.fullmatch(own):
-        precision, scale = int(found[1]), int(found[2] or 0)
-        return precision - scale <= FLOATS[wanted] and scale <= FLOATS[wanted]
-    if own in FLOATS:
-        return FLOATS[own] <= FLOATS[wanted]
-    return own in WIDENING and own not in ("decimal", "numeric")
+    return precision - scale <= room and scale <= room
 
 
 def _type_of(node: exp.Expr, types: Types) -> str | None:
@@ -153,7 +148,7 @@ def _type_of(node: exp.Expr, types: Types) -> str | None:
             return "integer" if bare.is_int else "numeric"
         case exp.Add() | exp.Sub() | exp.Mul():
             sides = {_type_of(bare.this, types), _type_of(bare.expression, types)}
-            known = [name for name in (*WIDENING, *FLOATS) if name in sides]
+            known = [name for name in WIDENING if name in sides]
             return known[-1] if len(known) == len(sides) else None
         case _:
             return None

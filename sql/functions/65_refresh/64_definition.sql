@@ -44,13 +44,8 @@ BEGIN
             'relid', c.oid::bigint,
             'schema', n.nspname,
             'name', c.relname,
-            'pages', (
-                SELECT coalesce(sum(greatest(t.relpages, 0)), 0)
-                FROM pg_class AS t
-                WHERE t.oid = ANY (c.oid || ARRAY(
-                    SELECT p.relid::oid FROM pg_partition_tree(c.oid) AS p WHERE p.isleaf AND p.relid <> c.oid))
-            ),
-            'rows', greatest(c.reltuples, 0)::bigint,
+            'pages', size.pages,
+            'rows', size.rows,
             'columns', (
                 SELECT coalesce(jsonb_agg(jsonb_build_array(
                     a.attname, format_type(a.atttypid, a.atttypmod),
@@ -108,6 +103,7 @@ BEGIN
         )
         FROM pg_class AS c
             JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            CROSS JOIN pgtrickle_private.size_of(c.oid) AS size
         WHERE c.oid = p_source);
 END
 $$;
