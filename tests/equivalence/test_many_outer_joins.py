@@ -88,7 +88,7 @@ def a_change(random: Random) -> str:
 def test_many_outer_joins_are_differential(every_db: Database, seed: int) -> None:
     every_db.execute(TABLES)
     named = {f"q_{name}": query for name, query in QUERIES.items()}
-    follow(every_db, named, batches(seed, a_change, 5, range(1, 4)))
+    follow(every_db, named, batches(seed, a_change, 4, range(1, 4)))
 
 
 @pytest.mark.parametrize("name", first(1, ("of_queries", "star")))

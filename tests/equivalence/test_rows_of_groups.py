@@ -63,7 +63,7 @@ def _change(random: Random) -> str:
 @pytest.mark.parametrize("every_db", (NEWEST,), indirect=True, ids="pg{}".format)
 def test_groups_by_a_unique_key_show_what_is_computed_from_its_row(every_db: Database) -> None:
     every_db.execute(TABLES)
-    follow(every_db, QUERIES, batches(11, _change, 30, range(1, 5)))
+    follow(every_db, QUERIES, batches(11, _change, 12, range(2, 6)))
 
 
 @pytest.mark.parametrize(

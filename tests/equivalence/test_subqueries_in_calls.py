@@ -71,7 +71,7 @@ def _change(random: Random) -> str:
 @pytest.mark.parametrize("every_db", (NEWEST,), indirect=True, ids="pg{}".format)
 def test_subqueries_in_calls_are_followed(every_db: Database) -> None:
     every_db.execute(TABLES)
-    follow(every_db, QUERIES, batches(5, _change, 25, range(1, 5)))
+    follow(every_db, QUERIES, batches(5, _change, 10, range(2, 6)))
 
 
 @pytest.mark.parametrize("more", ("", " GROUP BY s.buyer"))
