@@ -86,10 +86,11 @@ class FromClause:
         if isinstance(item, exp.Subquery) and not item.alias and isinstance(inner, exp.Table | exp.Subquery):
             return self._written(inner, list(_joins(inner)), context)
         if isinstance(item, exp.Table) and isinstance(inner, exp.Identifier) and not item.args.get("sample"):
-            table = WrittenJoin.of(self._table(item, context.ctes))
-            return table or WrittenJoin.of_query(item, context.ctes, self.facts.definition)
+            blocks = self._table(item, context.ctes)
+            return WrittenJoin.of(blocks) or WrittenJoin.of_query(item, blocks, context.ctes, self.facts)
         if isinstance(item, exp.Subquery) and isinstance(inner, exp.Query) and not _reads_around(item, context):
-            return WrittenJoin.of_query(item, context.ctes, self.facts.definition)
+            blocks = self._subquery(item, context)
+            return WrittenJoin.of_query(item, blocks, context.ctes, self.facts)
         return None
 
     def _join(self, left: Blocks, join: exp.Join, context: Context, written: Written) -> Blocks:

@@ -14,13 +14,15 @@ from sqlglot import exp
 from pytrickle.catalog.definition import Definition
 from pytrickle.errors import NotDifferentiable
 from pytrickle.plan.algebra.constructs.folded import TABLE
-from pytrickle.plan.algebra.relation import Scan
-from pytrickle.plan.query.block import Block, own_column
+from pytrickle.plan.algebra.relation import Scan, operations
+from pytrickle.plan.query.block import Block, own_column, project
 from pytrickle.plan.query.context import Ctes
+from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.scope import MERGED, WHOLE, Names, resolve, tables_of
 from pytrickle.plan.query.whole_row import is_asked_for
 from pytrickle.plan.sql.dialect import parse_query, quote, render
 
+Blocks = tuple[Block, ...]
 ROWS = "SELECT {items} FROM {joined}"
 
 
@@ -33,7 +35,7 @@ class WrittenJoin:
     aliases: frozenset[str]
 
     @classmethod
-    def of(cls, blocks: tuple[Block, ...]) -> WrittenJoin | None:
+    def of(cls, blocks: Blocks) -> WrittenJoin | None:
         """Write a table, which may be another one by the time it is read; None for anything else.
 
         What is computed from a row, or a constant, would not be NULL where an outer join finds none.
@@ -47,18 +49,21 @@ class WrittenJoin:
         return None
 
     @classmethod
-    def of_query(cls, item: exp.Table | exp.Subquery, ctes: Ctes, definition: Definition) -> WrittenJoin | None:
-        """Write a subquery, a view or a named query over nothing but tables; None for anything else."""
-        found = in_its_place(item, ctes, definition)
-        if not isinstance(found, exp.Subquery):
+    def of_query(cls, item: exp.Table | exp.Subquery, blocks: Blocks, ctes: Ctes, facts: Facts) -> WrittenJoin | None:
+        """Write a subquery, a view or a named query over nothing but tables, of which the blocks were read.
+
+        None for anything else, and where PostgreSQL may choose among rows or values otherwise than a delta.
+        """
+        found = in_its_place(item, ctes, facts.definition)
+        if not isinstance(found, exp.Subquery) or not all(map(_is_settled, blocks)):
             return None
         listed = list[str](item.alias_column_names)
         names = [*listed, *[each.alias_or_name for each in found.this.selects][len(listed) :]]
         if not all(names) or len(set(names)) < len(names):
             return None
-        alias, columns = item.alias_or_name, ", ".join(map(quote, names))
-        shown = {name: own_column(alias, name) for name in names}
-        return cls(f"({render(found.this)}) AS {quote(alias)} ({columns})", {alias: shown}, frozenset({alias}))
+        alias, columns = facts.alias(), ", ".join(map(quote, names))
+        shown = {item.alias_or_name: {name: own_column(alias, name) for name in names}}
+        return cls(f"({render(found.this)}) AS {quote(alias)} ({columns})", shown, frozenset({alias}))
 
     def joined(self, right: WrittenJoin, join: exp.Join) -> WrittenJoin | None:
         """Join an item, unless by USING or by what is no condition on the rows of both sides alone."""
@@ -89,6 +94,12 @@ class WrittenJoin:
             return None
         items = (f"{render(each)} AS {name}" for (each, _, _), name in zip(found, named, strict=True) if each)
         return ROWS.format(items=", ".join(items), joined=self.text)
+
+
+def _is_settled(block: Block) -> bool:
+    """Whether neither an order of rows nor a choice among equal values decides about what a block shows."""
+    below = operations(project(block, ()))
+    return all(each.settled and not each.representatives for each in below)
 
 
 def _shows_columns(block: Block) -> bool:
