@@ -1,5 +1,6 @@
 """What a server tells of the columns of a query without reading a row."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ NO_ROWS = "SELECT * FROM (SELECT * FROM (\n{query}\n) AS q OFFSET 0) AS q WHERE 
 # The query itself gives no row here. The outer join makes one, on which functions of its columns can be called.
 ON_ONE_ROW = "SELECT {items} FROM (SELECT) AS one LEFT JOIN ({query}) AS q({names}) ON true"
 DOMAIN = "(SELECT format_type(t.oid, -1) FROM pg_type AS t WHERE t.oid = pg_typeof({}) AND t.typtype = 'd')"
+LACKS = re.compile("could not identify an (order|equality)(?:ing)? operator for type (.+)")
 COLLATED = "SELECT coalesce(array_agg(oid), '{}') FROM pg_type WHERE oid = ANY (%s) AND typcollation <> 0"
 # Classes of what says nothing about the query but only what kept the server from answering: connection, state of the
 # transaction, rollback, resources, locks, an operator, the system. Of a lost connection the client tells by none.
@@ -67,4 +69,7 @@ def splitting(connection: psycopg.Connection) -> Iterator[None]:
     except psycopg.Error as error:
         raise_unless_about_the_query(error)
         said = error.diag.message_primary or "no reason"
+        if lacks := LACKS.search(said):
+            what = f"values of type {lacks[2]}, which have no {lacks[1]}"
+            raise NotDifferentiable(f"rows that a delta tells apart by {what}") from error
         raise NotDifferentiable(f"a part of the query that PostgreSQL cannot compute alone: {said}") from error

@@ -76,8 +76,8 @@ def test_rows_that_differ_from_all_others_are_found_by_their_keys(db: Database) 
     ("query", "reason"),
     [
         ("SELECT id FROM t WHERE x = ANY (ARRAY(SELECT list FROM u))", "elements of arrays"),
-        ("SELECT id FROM t WHERE place <> ALL (SELECT place FROM u)", "an equality operator"),
-        ("SELECT id FROM t WHERE by && ARRAY(SELECT by FROM u)", "ordering operator for type xid"),
+        ("SELECT id FROM t WHERE place <> ALL (SELECT place FROM u)", "values of type point, which have no equality"),
+        ("SELECT id FROM t WHERE by && ARRAY(SELECT by FROM u)", "values of type xid, which have no order"),
         ("SELECT id FROM t WHERE ARRAY(SELECT name::text FROM u) = tags", "ARRAY over a subquery without ORDER BY"),
         ("SELECT id FROM t WHERE tags && ARRAY(SELECT name::text FROM u LIMIT 2)", "without ORDER BY"),
     ],

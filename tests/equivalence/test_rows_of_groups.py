@@ -83,3 +83,11 @@ def test_what_a_group_has_several_rows_of_is_refused(db: Database, query: str) -
     db.execute(f"{TABLES} CREATE UNIQUE INDEX ON owner (code, name)")
     with local_client(db.dsn) as (client, _), pytest.raises(NotDifferentiable, match="one of several equal values"):
         client.create_stream_table("refused", query, refresh_mode="DIFFERENTIAL")
+
+
+@pytest.mark.parametrize(("column", "kind"), (("meta", "json"), ("spot", "point")))
+def test_what_a_delta_cannot_compare_is_named(db: Database, column: str, kind: str) -> None:
+    db.execute(f"{TABLES} ALTER TABLE owner ADD meta json, ADD spot point")
+    query = f"SELECT o.id, o.{column}, count(*) AS n FROM owner o JOIN item i ON i.owner = o.id GROUP BY o.id"
+    with local_client(db.dsn) as (client, _), pytest.raises(NotDifferentiable, match=f"{kind}, which have no order"):
+        client.create_stream_table("refused", query, refresh_mode="DIFFERENTIAL")

@@ -73,7 +73,7 @@ SELECT count(*) OVER (ORDER BY k, id) AS n, k, id FROM a LIMIT 2;
 -- frame_bounded_by_a_subquery: a window frame that a subquery bounds
 SELECT id, sum(id) OVER (ORDER BY id ROWS (SELECT count(*) FROM b) PRECEDING) AS s FROM a;
 
--- keys_without_an_order: could not identify an ordering operator
+-- keys_without_an_order: values of type xid, which have no order
 SELECT x, count(*) AS n FROM (SELECT id::text::xid AS x FROM a) q GROUP BY GROUPING SETS ((x), (x));
 
 -- key_of_a_domain_over_an_enumeration: a key of domain public.chosen_again
