@@ -46,6 +46,8 @@ QUERIES = {
     " WHERE s.buyer = b.id)) AS g (i) ON g.i > 1",
     "on_the_right": "SELECT b.id, g.i FROM generate_series(1, (SELECT max(amount) FROM sale)) AS g (i)"
     " RIGHT JOIN buyer b ON b.region = g.i",
+    "numbered_within": "SELECT b.id, (SELECT count(*) FROM sale k, generate_series(1, (SELECT max(s.amount) FROM sale s"
+    " WHERE s.buyer = b.id)) AS g (i) WHERE k.buyer = b.id) AS n FROM buyer b",
     "two_functions": "SELECT g.i, h.j FROM generate_series(1, (SELECT max(amount) FROM sale)) AS g (i),"
     " generate_series(g.i, (SELECT max(region) FROM buyer)) AS h (j)",
 }
@@ -82,4 +84,12 @@ def test_a_call_over_nothing_of_its_own_query_belongs_to_the_query_around_it(db:
         f" FROM sale s WHERE s.id = b.id{more}) AS n FROM buyer b GROUP BY b.id"
     )
     with local_client(db.dsn) as (client, _), pytest.raises(NotDifferentiable, match="of the query around it"):
+        client.create_stream_table("refused", query, refresh_mode="DIFFERENTIAL")
+
+
+def test_a_function_alone_whose_argument_reads_the_rows_around_its_query_is_refused(db: Database) -> None:
+    db.execute(TABLES)
+    pieces = "SELECT max(l.pieces) FROM line l WHERE l.sale = b.id"
+    query = f"SELECT b.id, (SELECT count(*) FROM generate_series(1, ({pieces})) AS g (i)) AS n FROM buyer b"
+    with local_client(db.dsn) as (client, _), pytest.raises(NotDifferentiable, match="a subquery in this place"):
         client.create_stream_table("refused", query, refresh_mode="DIFFERENTIAL")
