@@ -98,8 +98,8 @@ def plan_differential(task: Task, way: Way) -> RefreshPlan:
     if placement.place is Place.SPARK and joinable:
         return planned(task, placement, Reads(None, joinable, grouping, keyed, terms, query.top))
     under = settings_of(placement.place, task.delta_rows)
-    handed_on = isinstance(joinable, NothingToJoin) and not read.buffers_only
-    why = joinable.why if isinstance(joinable, NothingToJoin) and handed_on else str(placement.place_reason)
+    unjoined = isinstance(joinable, NothingToJoin) and not read.buffers_only and joinable.why
+    why = unjoined or str(placement.place_reason)
     if shape.grouped is None:
         found = reading(compiler.within(delta), query.row_columns, lossy_columns(shape), under, True)
     else:

@@ -51,7 +51,8 @@ QUERIES = {
         LEFT JOIN d4 ON d4.id = facts.k4""",
     "of_queries": """WITH newest AS (SELECT id, max(name) AS name FROM twice GROUP BY id)
         SELECT facts.id, t1.n AS an, t2.s AS bs, c.name AS c, d.name AS d, e.level AS e, g.name AS g FROM facts
-        LEFT JOIN (SELECT up, count(*) AS n FROM d0 GROUP BY up) AS t1 ON t1.up = facts.k0
+        LEFT JOIN (SELECT x.up, count(w.name) AS n FROM d0 x JOIN newest w ON w.id <= x.id GROUP BY x.up) AS t1
+        ON t1.up = facts.k0
         LEFT JOIN (SELECT k1, sum(amount) FROM facts GROUP BY k1) AS t2 (k, s) ON t2.k = facts.k1
         LEFT JOIN newest AS c ON c.id = facts.k2 LEFT JOIN newest AS d ON d.id = t2.k
         LEFT JOIN levels AS e ON e.up = facts.k4

@@ -70,11 +70,10 @@ def representatives_at_top(
     for call in calls:
         if call.argument in representatives and call.function == "avg":
             _refuse(call.function, False)
-        argument = str(call.argument)
-        if call.function in ("min", "max", "sum") and argument in representatives:
-            found[call.name] = representatives[argument]
-        elif call.function in ("min", "max") and argument in ambiguous:
-            found[call.name] = ambiguous[argument]
+        # Sums, and so averages, are made of all values.
+        kinds = representatives if call.function in ("sum", "avg") else {**representatives, **ambiguous}
+        if call.argument in kinds and call.function != "count":
+            found[call.name] = kinds[str(call.argument)]
     return found
 
 

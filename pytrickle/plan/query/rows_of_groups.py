@@ -18,6 +18,7 @@ from pytrickle.plan.query.facts import Facts
 from pytrickle.plan.query.lateral import calls_set
 from pytrickle.plan.query.representatives import differing
 from pytrickle.plan.query.scope import WHOLE, single_source
+from pytrickle.plan.query.select_clauses import shown_and_asked
 from pytrickle.plan.sql.fallible import may_fail
 
 Blocks = tuple[Block, ...]
@@ -46,11 +47,10 @@ class RowsOfGroups:
         grouped = _read(keys, alone)
         tables = [table for table in names if all(_holds_one_row(facts, table, grouped, block) for block in blocks)]
         columns = frozenset((table, name) for table in tables for name in names[table] if name != WHOLE)
-        having = select.args.get("having")
-        items = [*select.selects, *([having] if having else [])]
-        read = columns & _read([each for item in items for each in item.find_all(exp.Column)], alone)
+        parts = shown_and_asked(select)
+        read = columns & _read([each for part in parts for each in part.find_all(exp.Column)], alone)
         unlike = Columns().union(*(_unlike(facts, sorted(read), block) for block in blocks)) if read else Columns()
-        return cls(facts, columns, unlike, alone, having is not None)
+        return cls(facts, columns, unlike, alone, select.args.get("having") is not None)
 
     def settles(self, node: exp.Expr) -> bool:
         """Whether an expression is computed from these rows alone, and may tell apart values that are equal.

@@ -27,6 +27,12 @@ def has_calls(select: exp.Select, definition: Definition) -> bool:
     )  # fmt: skip
 
 
+def shown_and_asked(select: exp.Select) -> list[exp.Expr]:
+    """List what a SELECT shows of its groups, and its HAVING."""
+    having = select.args.get("having")
+    return [*select.selects, *([having] if having else [])]
+
+
 def evaluated(select: exp.Select) -> list[exp.Expr]:
     """List what PostgreSQL computes for every row or group of a SELECT: what it shows, sorts by and tells apart by."""
     clauses = (select.args.get(clause) for clause in ("distinct", "order"))
@@ -111,8 +117,8 @@ def is_plain_aggregate(select: exp.Select, definition: Definition) -> bool:
     It may have subqueries in the calls of aggregates.
     """
     clauses = ("group", "distinct", "limit", "offset", "windows")
-    items = [*select.selects, *([select.args["having"]] if select.args.get("having") else [])]
-    above = (node for item in items for node in item.walk(prune=lambda each: is_call(each, definition.aggregates)))
+    parts = shown_and_asked(select)
+    above = (node for part in parts for node in part.walk(prune=lambda each: is_call(each, definition.aggregates)))
     subqueries = any(isinstance(node, exp.Query) for node in above)
     return (
         not any(select.args.get(c) for c in clauses)

@@ -30,7 +30,7 @@ from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.row_comparison import by_columns, compared_query, items_of, width
 from pytrickle.plan.query.scalar_subquery import array_cases, scalar_cases
 from pytrickle.plan.query.scope import HOISTED, OPERAND, SUBQUERY, Names, reads_around, resolve
-from pytrickle.plan.query.select_clauses import having_alone
+from pytrickle.plan.query.select_clauses import having_alone, shown_and_asked
 from pytrickle.plan.query.subquery_nodes import has_query_operand, is_subquery, quantifier
 from pytrickle.plan.sql.three_valued import conjuncts, truth
 
@@ -79,14 +79,14 @@ def without_subqueries_of_calls(select: exp.Select, aggregates: frozenset[str]) 
     """Take the subqueries out of the calls of a SELECT: they are computed for each row, before the groups."""
     found: list[exp.Expr] = []
     result = select.copy()
-    for node in [*result.selects, *([result.args["having"]] if result.args.get("having") else [])]:
+    for node in shown_and_asked(result):
         node.replace(take_out_of_calls(node, found, aggregates))
     return result, found
 
 
 def refuse_calls_of_rows_around(select: exp.Select, aggregates: frozenset[str], names: Names, outer: Names) -> None:
     """Refuse calls of which the subqueries read rows around the SELECT, and none of its own: they belong to those."""
-    for item in [*select.selects, *([select.args["having"]] if select.args.get("having") else [])]:
+    for item in shown_and_asked(select):
         for call in item.walk(prune=lambda node: isinstance(node, exp.Query)):
             if is_call(call, aggregates) and not reads_around(call, names) and reads_around(call, outer):
                 raise NotDifferentiable(CALL_AROUND)

@@ -125,8 +125,7 @@ def in_its_place(item: exp.Table | exp.Subquery, ctes: Ctes, definition: Definit
             return None if view.stored else _as_subquery(query, {}, definition, item)
     for source in definition.sources:
         if (source.schema, source.name) == (item.db, item.name):
-            table = exp.Table(this=exp.Var(this=TABLE.format(relid=source.relid)))
-            return _in_place(table, item)
+            return _named(exp.Table(this=exp.Var(this=TABLE.format(relid=source.relid))), item)
     return None
 
 
@@ -138,14 +137,15 @@ def _as_subquery(query: exp.Expr, ctes: Ctes, definition: Definition, item: exp.
         found = in_its_place(table, ctes, definition)
         if found is None:
             return None
+        # Moved, not copied: the tables in them are yet to be replaced.
+        found.set("joins", table.args.get("joins"))
         table.replace(found)
-    return _in_place(result, item)
+    return _named(result, item)
 
 
-def _in_place(found: exp.Expr, item: exp.Expr) -> exp.Expr:
-    """Give what stands for an item its name, and the joins that follow it."""
-    alias, joins = item.args.get("alias"), item.args.get("joins")
+def _named(found: exp.Expr, item: exp.Expr) -> exp.Expr:
+    """Give what stands for an item the name that the item has."""
+    alias = item.args.get("alias")
     named = alias.copy() if alias else exp.TableAlias(this=exp.to_identifier(item.alias_or_name, quoted=True))
     found.set("alias", named)
-    found.set("joins", [join.copy() for join in joins] if joins else None)
     return found

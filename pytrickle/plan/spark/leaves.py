@@ -129,6 +129,12 @@ class NothingToJoin:
 
     why: str = "Spark has nothing to join"
 
+    @classmethod
+    def of(cls, terms: tuple[SparkTerm, ...]) -> "NothingToJoin":
+        """List the parts of some terms that Spark does not compute."""
+        left = {frame.left for frame in reads_of(terms)} - {""}
+        return cls(", ".join(sorted(left))) if left else cls()
+
     def __bool__(self) -> Literal[False]:
         """There are no terms."""
         return False

@@ -26,16 +26,7 @@ from pytrickle.plan.algebra.relation import (
     Version,
 )
 from pytrickle.plan.spark.key_encoding import Kind, carrier, kind_of
-from pytrickle.plan.spark.leaves import (
-    Keys,
-    NothingToJoin,
-    Output,
-    SparkLeaf,
-    SparkTerm,
-    Tests,
-    computed_in,
-    reads_of,
-)
+from pytrickle.plan.spark.leaves import Keys, NothingToJoin, Output, SparkLeaf, SparkTerm, Tests, computed_in
 from pytrickle.plan.spark.mixed import Mixed, Translator
 from pytrickle.plan.spark.operations.compute import Operations
 from pytrickle.plan.spark.outputs import Carriers, Carrying
@@ -84,10 +75,7 @@ def spark_terms(
     result = tuple(draft.term(reads, *each) for draft, each in zip(drafts, located, strict=True))
     joins = any(len(draft.inputs) > 1 for draft in drafts)
     scans = wanted.whole and any(len(draft.inputs[0].leaves) == 1 for draft in drafts)
-    if joins or scans or any(computed_in(result)):
-        return result
-    left = {frame.left for frame in reads_of(result)} - {""}
-    return NothingToJoin(", ".join(sorted(left))) if left else NothingToJoin()
+    return result if joins or scans or any(computed_in(result)) else NothingToJoin.of(result)
 
 
 @dataclass(frozen=True, slots=True)
