@@ -15,7 +15,7 @@ from pytrickle.database import jdbc_target
 from pytrickle.streaming import PostgresSinkSource, postgres_sink
 from pytrickle.watermarks import event_time
 
-TABLE = "CREATE TABLE orders (id bigint, customer int, note text, amount numeric(12, 2), placed_at timestamptz)"
+TABLE = "CREATE TABLE public.orders (id bigint, customer int, note text, amount numeric(12, 2), placed_at timestamptz)"
 SCHEMA = "id bigint, customer int, note string, amount decimal(12,2), placed_at timestamp"
 PARTITIONS = 2
 
@@ -47,7 +47,7 @@ class Bench:
 
     def stream(self, write: Callable[["Bench", DataFrame, str], None]) -> float:
         """Run a query from the first file to the last into the emptied table; return how many seconds it took."""
-        self.connection.execute("DROP TABLE IF EXISTS orders")
+        self.connection.execute("DROP TABLE IF EXISTS public.orders")
         self.connection.execute(TABLE)
         number = next(self.numbers)
         reader = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", PARTITIONS)
@@ -97,7 +97,7 @@ def measure(bench: Bench, rows: int, repetitions: int) -> dict[str, Timing]:
     for _ in range(repetitions + 1):
         for name, way in WAYS.items():
             seconds[name].append(bench.stream(way))
-            row = bench.connection.execute("SELECT count(*), count(DISTINCT id) FROM orders").fetchone()
+            row = bench.connection.execute("SELECT count(*), count(DISTINCT id) FROM public.orders").fetchone()
             assert row == (rows, rows), f"{name} left {row} of {rows} rows"
     return {name: Timing(tuple(taken[1:])) for name, taken in seconds.items()}
 

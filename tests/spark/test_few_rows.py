@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import pytrickle
+from pytrickle.compute.spark import held, run
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.spark.run import SparkEngine
 from pytrickle.errors import SparkOutOfMemory
@@ -17,7 +18,7 @@ from tests.repeats import first
 from tests.spark.test_joins import compare, tick
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.long
 
@@ -100,6 +101,37 @@ def test_few_rows_are_read_at_once_and_give_what_postgresql_gives(
             compare(db, QUERIES)
     contexts: Any = spark.sparkContext._jsc
     assert contexts.getPersistentRDDs().isEmpty()
+
+
+@pytest.mark.parametrize(("most", "held_as"), [(held.MOST_VALUES, "LocalRelation"), (3, "InMemoryRelation")])
+def test_few_rows_that_are_read_several_times_are_values_in_the_plan(
+    db: Database, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, most: int, held_as: str
+) -> None:
+    """The plan of a table in memory would have in it those of all tables that it was computed from."""
+    result_of, plans = run.result_of, list[str]()
+
+    @contextmanager
+    def seen(*arguments: Any) -> Iterator[DataFrame]:
+        with result_of(*arguments) as frame:
+            plan: Any = frame._jdf
+            plans.append(plan.queryExecution().optimizedPlan().toString())
+            yield frame
+
+    monkeypatch.setattr(run, "result_of", seen)
+    monkeypatch.setattr(held, "MOST_VALUES", most)
+    with db.connect() as connection:
+        connection.execute(TABLES)
+    with pytrickle.connect(db.dsn, spark, engine="spark") as client:
+        client.create_stream_table("largest", QUERIES["largest"], refresh_mode="DIFFERENTIAL")
+        client.refresh("largest")
+        for change in CHANGES:
+            with db.connect() as connection:
+                connection.execute(change.encode())
+            assert client.refresh("largest").engine == "spark"
+            assert client.verify("largest").matches
+    assert len(plans) == 1 + len(CHANGES)
+    assert all(held_as in plan for plan in plans)
+    assert held_as == "InMemoryRelation" or not any("InMemoryRelation" in plan for plan in plans)
 
 
 def test_settings_for_few_rows_are_those_of_a_session_beside(db: Database, spark: SparkSession) -> None:

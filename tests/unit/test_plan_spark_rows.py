@@ -82,6 +82,16 @@ def test_of_few_rows_the_small_ones_are_read_together() -> None:
     assert TOGETHER not in spark_query(terms_of(chain(), SMALL_ROWS), None, 1).frames
 
 
+def test_what_is_used_several_times_is_taken_from_the_others_once() -> None:
+    query = of_few(terms_of(chain(), SMALL_ROWS))
+    uses = {name: query.template.count(f"{{{name}}}") for name in query.computed}
+    assert uses
+    assert all(times > 1 for times in uses.values())
+    assert all(f"FROM {{{TOGETHER}}}" in text for text in query.computed.values())
+    assert query.template.count(f"{{{TOGETHER}}}") + len(uses) == len(ALL) * 2
+
+
+
 def test_what_is_read_together_names_each_column_once_and_marks_each_row() -> None:
     table, changes = Frame("SELECT 1", weighted=False, rows=1), Frame("SELECT 2", rows=2)
     found = read_together({table: ("c0", "c1"), changes: ()}, "all")

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 from pyspark.sql.functions import sum as total
 
+from pytrickle.compute.spark.held import as_values, in_memory
 from pytrickle.compute.spark.jdbc import PinnedReader, ctid_ranges
 from pytrickle.plan.placement import PLANNER, SETTINGS, Place
 from pytrickle.plan.postgres.consolidate import WEIGHT
@@ -19,25 +20,25 @@ BY_PLACE = ("SET LOCAL enable_indexscan = off", "SET LOCAL enable_bitmapscan = o
 
 
 @contextmanager
-def result_of(query: SparkQuery, reader: PinnedReader) -> Iterator[DataFrame]:
-    """Read the frames of a query, each once, and keep those that it reads several times; forget them at the end."""
-    frames = {name: _load(reader, frame) for name, frame in query.frames.items()}
+def result_of(query: SparkQuery, reader: PinnedReader, few: bool = False) -> Iterator[DataFrame]:
+    """Read the frames of a query, each once, and hold those that it reads several times; forget them at the end.
+
+    Of `few` rows the driver holds these.
+    """
     # Several lanes share a session, so that nobody else may have this name.
-    views = {name: f"pgt_{uuid4().hex}" for name in (*frames, *query.computed)}
-    catalog = reader.spark.catalog
-    kept = {name: _without_ctid(frames[name], query.frames[name]).cache() for name in query.kept}
-    try:
-        for name, frame in (frames | kept).items():
-            frame.createOrReplaceTempView(views[name])
-        for name, template in query.computed.items():
-            kept[name] = reader.spark.sql(template.format(**views)).cache()
-            kept[name].createOrReplaceTempView(views[name])
-        yield reader.spark.sql(query.template.format(**views))
-    finally:
-        for view in views.values():
-            catalog.dropTempView(view)
-        for frame in kept.values():
-            frame.unpersist()
+    views = {name: f"pgt_{uuid4().hex}" for name in (*query.frames, *query.computed)}
+    with as_values() if few else in_memory() as hold:
+        try:
+            for name, frame in query.frames.items():
+                rows = _load(reader, frame)
+                held = hold(_without_ctid(rows, frame)) if name in query.kept else rows
+                held.createOrReplaceTempView(views[name])
+            for name, template in query.computed.items():
+                hold(reader.spark.sql(template.format(**views))).createOrReplaceTempView(views[name])
+            yield reader.spark.sql(query.template.format(**views))
+        finally:
+            for view in views.values():
+                reader.spark.catalog.dropTempView(view)
 
 
 def _load(reader: PinnedReader, frame: Frame) -> DataFrame:

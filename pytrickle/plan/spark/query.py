@@ -73,14 +73,16 @@ def spark_query(
     frames, parts = _frames_read(terms, few)
     several = dict.fromkeys(each for each in _innermost_first(terms) if uses[each] > 1)
     views = {f"computed{i}": each for i, each in enumerate(several)}
-    named: dict[Frame | Computed, str] = {each: f"{{{name}}}" for name, each in frames.items()}
-    named |= {each: f"{{{name}}}" for name, each in views.items()}
-    writer = _Writer(named | parts, delta_rows, few, table_rows)
+    split = {f"part{i}": each for i, each in enumerate(parts) if uses[each] > 1}
+    names = {each: f"{{{name}}}" for name, each in (*frames.items(), *split.items(), *views.items())}
+    writer = _Writer(parts | names, delta_rows, few, table_rows)
     rows = writer.one_part(writer.terms(terms))
     columns = tuple(name for name, _ in terms[0].output)
     text = _grouped(rows, columns, grouping) if grouping else _consolidated(rows, columns)
     kept = frozenset(name for name, each in frames.items() if uses[each] > 1 or name == TOGETHER)
-    return SparkQuery(frames, {name: writer.computed(each) for name, each in views.items()}, text, kept)
+    computed = {name: parts[each] for name, each in split.items()}
+    computed |= {name: writer.computed(each) for name, each in views.items()}
+    return SparkQuery(frames, computed, text, kept)
 
 
 def _frames_read(terms: tuple[SparkTerm, ...], few: bool) -> tuple[dict[str, Frame], dict[Frame | Computed, str]]:
