@@ -15,7 +15,7 @@ from pytrickle.plan.query.block import own_column
 from pytrickle.plan.query.calls import bare_call, function_name, is_call, refuse_open_order
 from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.operation import Arguments, text
-from pytrickle.plan.query.scope import Names
+from pytrickle.plan.query.scope import Names, single_source
 from pytrickle.plan.query.stored_order import as_written
 from pytrickle.plan.sql.dialect import render
 
@@ -75,7 +75,19 @@ class Grouping(Generic[C]):
         tables = {column.table for column in node.find_all(exp.Column)}
         if not tables or not tables <= self.names.keys():
             return node
-        return self._bits(_unnested(node)) if asks else self._column(self.calls.name(node))
+        asked = tuple(self._as_listed(argument) for argument in _unnested(node)) if asks else ()
+        return self._bits(asked) if asks else self._column(self.calls.name(node))
+
+    def _as_listed(self, argument: exp.Expr) -> exp.Expr:
+        """Write an argument as the keys are: PostgreSQL 16 and later print those of a single source without its alias."""
+        alone = single_source(self.names or {})
+
+        def step(node: exp.Expr) -> exp.Expr:
+            own = isinstance(node, exp.Column) and alone is not None and node.table == alone
+            return exp.Column(this=node.this.copy()) if own else node
+
+        bare = argument.copy().transform(step)
+        return bare if argument not in self.keys and bare in self.keys else argument
 
     def _windowed(self, call: exp.Expr) -> exp.Expr:
         """Leave the function of a window in place; its arguments may be aggregates."""

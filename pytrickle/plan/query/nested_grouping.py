@@ -35,6 +35,11 @@ Blocks = tuple[Block, ...]
 Anew = Grouping[WrittenCalls]
 
 
+def group_table(outer: Names) -> str:
+    """Name the groups of a query such that they hide none of a query around it, whose calls a subquery may read."""
+    return f"{GROUP}{sum(name.startswith(GROUP) for name in outer)}"
+
+
 def grouped(facts: Facts, lift: Anew, sets: Sequence[Keys], blocks: Blocks, context: Context) -> tuple[Block, ...]:
     """Build the groups of blocks for each grouping set, one block each; all have the same names.
 
@@ -57,7 +62,7 @@ def grouped(facts: Facts, lift: Anew, sets: Sequence[Keys], blocks: Blocks, cont
         at = {key: columns[f"k{i}"] for i, key in enumerate(own)}
         shown = {f"k{i}": at[key] if key in at else nulls[key] for i, key in enumerate(lift.keys)}
         shown |= {name: column for name, column in columns.items() if name.startswith("c")}
-        result.append(block.named(_visible(lift.keys, blocks[0].names, {**shown, **lift.bits_of(frozenset(own))})))
+        result.append(block.named(_visible(lift, blocks[0].names, {**shown, **lift.bits_of(frozenset(own))})))
     return tuple(result)
 
 
@@ -155,13 +160,13 @@ def _columns(lift: Anew, own: Keys, decorrelated: Decorrelated, around: Names) -
     return result
 
 
-def _visible(keys: list[exp.Expr], below: Names, columns: dict[str, exp.Expr]) -> Names:
+def _visible(lift: Anew, below: Names, columns: dict[str, exp.Expr]) -> Names:
     """Keys that are plain columns stay visible under their own names, for subqueries above the grouping.
 
     PostgreSQL 18 prints those of a single source without its alias, but the subqueries' references with it.
     """
-    names: dict[str, dict[str, exp.Expr]] = {GROUP: columns}
-    for position, key in enumerate(keys):
+    names: dict[str, dict[str, exp.Expr]] = {lift.group_keys.table: columns}
+    for position, key in enumerate(lift.keys):
         alias = (key.table or single_source(below)) if isinstance(key, exp.Column) else None
         if alias:
             names.setdefault(alias, {})[key.name] = columns[f"k{position}"]

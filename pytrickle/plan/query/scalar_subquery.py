@@ -18,7 +18,7 @@ from pytrickle.plan.query.grouping import Grouping, WrittenCalls
 from pytrickle.plan.query.guard import any_fails
 from pytrickle.plan.query.lateral import calls_set, reads_no_table
 from pytrickle.plan.query.membership import present
-from pytrickle.plan.query.nested_grouping import GROUP, group, read_around
+from pytrickle.plan.query.nested_grouping import group, group_table, read_around
 from pytrickle.plan.query.null_padding import beside, nulls_of, nulls_of_leaf
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.scope import resolve
@@ -160,18 +160,19 @@ def aggregate_cases(recursion: Recursion, block: Block, query: exp.Select, conte
     """List the cases of a SELECT of aggregates, which has one row whatever it finds, beside the rows of a block."""
     query, inner = recursion.aggregated(query, context)
     aggregates = recursion.facts.definition.aggregates | {ARRAY_AGG}
-    lift = Grouping(GroupKeys(GROUP, [], False), WrittenCalls(), aggregates, inner[0].names)
+    table = group_table(context.outer)
+    lift = Grouping(GroupKeys(table, [], False), WrittenCalls(), aggregates, inner[0].names)
     lifted = [lift.lift(item.unalias()) for item in query.selects]
     calls = [tuple(resolve(call, each.names, context.outer) for call in lift.calls.nodes) for each in inner]
     fails = any_fails(recursion.facts, tuple(zip(inner, calls, strict=True)))
     around = read_around(lift, (), inner, context.outer)
     decorrelated = decorrelate_by_domain(recursion.facts, block, inner, "an aggregate", fails, around)
     found, columns = group(recursion.facts, lift, (), decorrelated, context.outer)
-    values = [resolve(item, {GROUP: columns}, context.outer) for item in lifted]
+    values = [resolve(item, {table: columns}, context.outer) for item in lifted]
     tied = bool(decorrelated[0].pairs or decorrelated[0].guards)
     nulls = nulls_of_leaf(recursion.facts, found)
     empty = {f"c{i}": _of_nothing(call, nulls[f"c{i}"]) for i, call in enumerate(lift.calls.nodes if tied else ())}
-    without = [resolve(item, {GROUP: empty}, context.outer) for item in lifted] if tied else []
+    without = [resolve(item, {table: empty}, context.outer) for item in lifted] if tied else []
     return [(case, [values, without][missing]) for case, missing in _with_or_without(block, found, always=not tied)]
 
 

@@ -18,7 +18,7 @@ from pytrickle.plan.query.group_keys import GroupKeys
 from pytrickle.plan.query.grouping import Grouping, WrittenCalls
 from pytrickle.plan.query.grouping_sets import grouping_sets, is_simple
 from pytrickle.plan.query.lateral import calls_set, unrolled
-from pytrickle.plan.query.nested_grouping import GROUP, grouped
+from pytrickle.plan.query.nested_grouping import group_table, grouped
 from pytrickle.plan.query.operation import Rows, columns_of, refuse_correlation
 from pytrickle.plan.query.recursion import Recursion
 from pytrickle.plan.query.rows_of_groups import RowsOfGroups
@@ -134,7 +134,7 @@ class Selection:
         refuse_merged_keys(self.select, keys)
         alike = len(set(map(frozenset, sets))) == 1
         rows = RowsOfGroups.of(self.facts, self.select, keys, blocks)
-        group_keys = GroupKeys(GROUP, keys, alike and bool(keys), rows)
+        group_keys = GroupKeys(group_table(self.context.outer), keys, alike and bool(keys), rows)
         lift = Grouping(group_keys, WrittenCalls(), self.facts.definition.aggregates, blocks[0].names)
         select = self.select.copy()
         for clause in ("distinct", "order", "windows"):

@@ -208,10 +208,23 @@ def _stands_in(node: exp.Expr) -> bool:
     return isinstance(node, exp.Column) and node.table == SUBQUERY
 
 
+def _as_select(node: exp.Expr) -> exp.Expr:
+    """Write the one row of (VALUES (x)) as (SELECT x).
+
+    In a condition over LATERAL PostgreSQL computes the former once, for whichever row comes first.
+    """
+    if not isinstance(node, exp.Values) or len(node.expressions) != 1 or node.find_ancestor(exp.From, exp.Join):
+        return node
+    select = exp.Select(expressions=[each.copy() for each in node.expressions[0].expressions])
+    for clause in ("order", "limit", "offset"):
+        select.set(clause, node.args.get(clause))
+    return select
+
+
 def _subquery_cases(recursion: Recursion, block: Block, node: exp.Expr, context: Context, counts: Counts) -> list[Case]:
     """List the cases of one subquery."""
     if reads_no_table(node):
-        return [(block, embedded(recursion.facts, node, block.names, context.outer))]
+        return [(block, embedded(recursion.facts, node.transform(_as_select), block.names, context.outer))]
     if has_query_operand(node):
         return _with_operand(recursion, block, node, context, counts)
     inside = with_nearer_columns(recursion.facts, block, context).within(block)
