@@ -38,6 +38,21 @@ def test_a_session_that_runs_in_the_process_keeps_its_settings(spark: SparkSessi
             spark.conf.set(name, str(value))
 
 
+def test_rows_are_whole_where_a_session_leaves_out_what_it_groups_by(db: Database, spark: SparkSession) -> None:
+    own = spark.newSession()
+    own.conf.set("spark.sql.retainGroupColumns", "false")
+    query = "SELECT id, v FROM t WHERE v > 0"
+    db.execute("CREATE TABLE t (id int, v int)")
+    with pytrickle.connect(db.dsn, own, engine="spark") as client:
+        client.create_stream_table("positive", query, refresh_mode="DIFFERENTIAL")
+        client.refresh("positive")
+        db.execute("INSERT INTO t VALUES (1, 7), (1, 7), (2, NULL), (3, 3)")
+        assert client.refresh("positive").engine == "spark"
+        db.execute("DELETE FROM t WHERE id = 3")
+        assert client.refresh("positive").engine == "spark"
+    assert db.execute("SELECT * FROM positive") == [(1, 7), (1, 7)]
+
+
 def test_a_session_that_is_found_lost_later_does_not_end_its_successor(
     spark: SparkSession, test_session: TestSession
 ) -> None:

@@ -27,8 +27,9 @@ def result_of(query: SparkQuery, reader: PinnedReader, few: bool = False) -> Ite
     """
     # Several lanes share a session, so that nobody else may have this name.
     views = {name: f"pgt_{uuid4().hex}" for name in (*query.frames, *query.computed)}
-    with as_values() if few else in_memory() as hold:
-        try:
+    try:
+        # By Spark Connect, what is kept in memory is found by the views that it was computed from.
+        with as_values() if few else in_memory() as hold:
             for name, frame in query.frames.items():
                 rows = _load(reader, frame)
                 held = hold(_without_ctid(rows, frame)) if name in query.kept else rows
@@ -36,9 +37,9 @@ def result_of(query: SparkQuery, reader: PinnedReader, few: bool = False) -> Ite
             for name, template in query.computed.items():
                 hold(reader.spark.sql(template.format(**views))).createOrReplaceTempView(views[name])
             yield reader.spark.sql(query.template.format(**views))
-        finally:
-            for view in views.values():
-                reader.spark.catalog.dropTempView(view)
+    finally:
+        for view in views.values():
+            reader.spark.catalog.dropTempView(view)
 
 
 def _load(reader: PinnedReader, frame: Frame) -> DataFrame:
@@ -57,6 +58,11 @@ def _without_ctid(rows: DataFrame, frame: Frame) -> DataFrame:
 
 
 def consolidate(rows: DataFrame) -> DataFrame:
-    """Add up the weights of equal rows and drop what cancels out; NULLs are equal, text is compared bytewise."""
-    columns = [name for name in rows.columns if name != WEIGHT]
-    return rows.groupBy(*columns).agg(total(WEIGHT).alias(WEIGHT)).where(col(WEIGHT) != 0)
+    """Add up the weights of equal rows and drop what cancels out; NULLs are equal, text is compared bytewise.
+
+    The keys are asked for beside the sum: a session may leave them out (`spark.sql.retainGroupColumns`).
+    """
+    names = {f"pgt_key{i}": name for i, name in enumerate(each for each in rows.columns if each != WEIGHT)}
+    keys = (col(name).alias(key) for key, name in names.items())
+    summed = rows.groupBy(*names.values()).agg(total(WEIGHT).alias(WEIGHT), *keys).where(col(WEIGHT) != 0)
+    return summed.select(*(col(key).alias(name) for key, name in names.items()), WEIGHT)

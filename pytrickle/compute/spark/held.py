@@ -38,16 +38,12 @@ def as_values() -> Iterator[Hold]:
     with in_memory() as keep:
 
         def hold(frame: DataFrame) -> DataFrame:
-            kept = keep(frame)
-            return _values(kept) or kept
+            return _values(frame) or keep(frame)
 
         yield hold
 
 
 def _values(frame: DataFrame) -> DataFrame | None:
     """Return the rows of a frame as values; None where there are too many."""
-    rows = frame._jdf.takeAsList(MOST_VALUES + 1)
-    if rows.size() > MOST_VALUES:
-        return None
-    session = frame.sparkSession
-    return DataFrame(session._jsparkSession.createDataFrame(rows, frame._jdf.schema()), session)
+    rows = frame.limit(MOST_VALUES + 1).toArrow()
+    return None if rows.num_rows > MOST_VALUES else frame.sparkSession.createDataFrame(rows, frame.schema)
