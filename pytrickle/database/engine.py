@@ -37,8 +37,24 @@ class Pool:
         with self.engine.connect() as connection:
             borrowed = connection.connection.driver_connection
             assert isinstance(borrowed, psycopg.Connection)
-            yield borrowed
+            try:
+                yield borrowed
+            finally:
+                if not _rolled_back(borrowed):
+                    connection.invalidate()
 
     def close(self) -> None:
         """Close the connections."""
         self.engine.dispose()
+
+
+def _rolled_back(connection: psycopg.Connection) -> bool:
+    """Roll back what was begun; return whether the server was there to do so.
+
+    The pool would roll back as well, and write to standard error, with a traceback, that it could not.
+    """
+    try:
+        connection.rollback()
+    except psycopg.Error:
+        return False
+    return True

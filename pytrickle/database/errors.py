@@ -54,7 +54,13 @@ _BY_SQLSTATE: dict[str, type[PytrickleError]] = {
     "57P01": errors.ConnectionLost,
     "57P02": errors.ConnectionLost,
     "57P03": errors.ConnectionLost,
-    "57P05": errors.ConnectionLost,
+}
+
+# The limits by which the server ends a session, rather than a statement.
+_ENDED_BY = {
+    "25P03": "idle_in_transaction_session_timeout",
+    "25P04": "transaction_timeout",
+    "57P05": "idle_session_timeout",
 }
 
 _BY_CLASS: dict[str, type[PytrickleError]] = {
@@ -68,6 +74,8 @@ _BY_CLASS: dict[str, type[PytrickleError]] = {
     "53": errors.ServerExhausted,
 }
 
+# What libpq was about when a connection broke, and what that may mean.
+_BROKEN = re.compile(r"^(?:consuming input|flushing|sending [\w ]+) failed: ([^\n]+)(?s:.*)")
 # The server cannot write a text in UTF-8: where its encoding is SQL_ASCII, any bytes are one.
 _NO_UTF8 = frozenset({"22021", "22P05"})
 # Of a domain, in an array or a row: columns of domains are stored with the types below them, but were not always.
@@ -110,10 +118,10 @@ def translated(error: psycopg.Error) -> PytrickleError:
 
     One about a place in a defining query has that line of it, with a caret.
     """
-    message = error.diag.message_primary or str(error).strip() or type(error).__name__
+    message = error.diag.message_primary or _BROKEN.sub(r"\1", str(error).strip()) or type(error).__name__
     hint = "\n".join(filter(None, (error.diag.message_detail, error.diag.message_hint))) or None
     kind = _kind(error, message)
-    if plainly := stopped_by_limit(message) or _denied(error, message):
+    if plainly := stopped_by_limit(message) or _ended(error) or _denied(error, message):
         return plainly
     if error.sqlstate is None and LOGIN_REFUSED.search(message):
         return refused_connection(message)
@@ -132,6 +140,13 @@ def translated(error: psycopg.Error) -> PytrickleError:
     ours = kind(message, hint=hint, sqlstate=error.sqlstate)
     ours.excerpt = excerpt_of(error)
     return ours
+
+
+def _ended(error: psycopg.Error) -> PytrickleError | None:
+    """Return the error that names the limit by which the server ended the session."""
+    limit = _ENDED_BY.get(error.sqlstate or "")
+    hint = f"Raise {limit} for the role that connects (ALTER ROLE … SET {limit} = …), or set it to 0."
+    return errors.ConnectionLost(f"The server ended the session by {limit}.", hint, sqlstate=error.sqlstate) if limit else None
 
 
 def _denied(error: psycopg.Error, message: str) -> PytrickleError | None:

@@ -58,6 +58,7 @@ class Journal:
     skips: dict[str, str] = field(default_factory=dict)
     leads: bool | None = None
     out_since: float | None = None
+    causes: set[str] = field(default_factory=set)
     begun: float = 0.0
     results: list[RefreshResult] = field(default_factory=list)
     ticks: int = 0
@@ -89,10 +90,11 @@ class Journal:
         REFRESH.log(level, told(result), extra={"event": result})
 
     def trouble(self, error: PytrickleError) -> None:
-        """Note an error that is waited out: only the first of an outage is an event."""
+        """Note an error that is waited out: it is an event when an outage begins, and when another cause lets it last."""
         if self.on_error:
             self.on_error(error)
-        level = DEBUG if self.out_since is not None else WARNING
+        level = DEBUG if str(error) in self.causes else WARNING
+        self.causes.add(str(error))
         self.out_since = self.clock() if self.out_since is None else self.out_since
         RUN.log(level, "%s Trying again until that is over.", ended(str(error)), extra={"event": {"error": error.kind}})
 
@@ -111,6 +113,7 @@ class Journal:
         if self.out_since is not None:
             RUN.info("It is over after %s.", length(timedelta(seconds=round(self.clock() - self.out_since, 1))))
             self.out_since = None
+            self.causes.clear()
 
     def _begin_period(self) -> None:
         self.begun, self.ticks, self.at_work = self.clock(), 0, 0.0

@@ -8,8 +8,9 @@ import sqlalchemy
 
 from pytrickle import errors
 from pytrickle.database import connect, translate_errors
-from pytrickle.database.engine import engine
+from pytrickle.database.engine import Pool, engine
 from tests.conftest import Database
+from tests.waiting import wait_for
 
 EXPECTED = {
     "08006": errors.ConnectionLost,
@@ -41,6 +42,9 @@ EXPECTED = {
     "57P03": errors.ConnectionLost,
     "P0001": errors.DatabaseError,
 }
+
+
+LISTED = "SELECT FROM pg_stat_activity WHERE pid = %s"
 
 
 def _raise(database: Database, options: str) -> errors.PytrickleError:
@@ -147,6 +151,38 @@ def test_killed_backend_is_a_lost_connection(empty_db: Database) -> None:
             with pytest.raises(errors.ConnectionLost) as failure, translate_errors():
                 connection.execute("SELECT 1")
             assert failure.value.retryable
+
+
+def test_a_limit_by_which_the_server_ends_a_session_is_named(empty_db: Database) -> None:
+    limit = "idle_in_transaction_session_timeout"
+    with closing(connect(f"{empty_db.dsn}?options=-c{limit}%3D1")) as connection:
+        connection.execute("BEGIN")
+        wait_for(lambda: not empty_db.execute(LISTED, connection.info.backend_pid), "the session has ended")
+        with pytest.raises(errors.ConnectionLost) as failure, translate_errors():
+            connection.execute("SELECT 1")
+    assert str(failure.value) == f"The server ended the session by {limit}."
+    assert (failure.value.sqlstate, failure.value.retryable) == ("25P03", True)
+    assert f"ALTER ROLE … SET {limit}" in str(failure.value.hint)
+
+
+def test_a_connection_that_broke_is_told_in_one_line() -> None:
+    broken = "consuming input failed: server closed the connection unexpectedly\n\tThis probably means the server\n\tno"
+    with pytest.raises(errors.ConnectionLost) as failure, translate_errors():
+        raise psycopg.OperationalError(broken)
+    assert str(failure.value) == "server closed the connection unexpectedly"
+
+
+def test_a_lent_connection_that_was_lost_is_not_lent_again(
+    empty_db: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(Pool(engine(empty_db.dsn))) as pool:
+        with pytest.raises(errors.ConnectionLost), translate_errors(), pool.borrow() as connection:
+            connection.execute("SELECT 1")
+            empty_db.execute("SELECT pg_terminate_backend(%s, 10000)", connection.info.backend_pid)
+            connection.execute("SELECT 1")
+        with pool.borrow() as another:
+            assert another.execute("SELECT 1").fetchone() == (1,)
+    assert not caplog.records
 
 
 def test_lost_update_is_retryable(empty_db: Database) -> None:

@@ -68,6 +68,23 @@ def test_an_outage_is_one_line_when_it_begins_and_one_when_a_tick_was_done_again
     ]
 
 
+def test_each_cause_that_lets_an_outage_last_is_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    journal = Journal(clock=lambda: 0.0)
+    journal.lead(True)
+    for _ in range(2):
+        for cause in ("the server went away", "The role may only read.", "The role may only read."):
+            journal.trouble(ConnectionLost(cause))
+    journal.tick(tick())
+    journal.trouble(ConnectionLost("the server went away"))
+    assert [record.getMessage().split(". ")[0] for record in caplog.records] == [
+        "Refreshing.",
+        "the server went away",
+        "The role may only read",
+        "It is over after 0 s.",
+        "the server went away",
+    ]
+
+
 def test_a_summary_comes_once_in_each_period_and_counts_what_was_done_in_it(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
     journal = Journal(timedelta(minutes=1), clock=lambda: now[0])
