@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
@@ -19,10 +19,11 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The address of a master, and the processes: its own first, then those of the workers."""
+    """The address of a master, and the processes: its own first, then those of the workers; `add_worker` starts one."""
 
     master: str
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    add_worker: Callable[[], None]
+    processes: list[subprocess.Popen[bytes]]
 
     def executors(self) -> list[int]:
         """Find the process ids of the executors, which share the process group of the worker that started them."""
@@ -36,13 +37,14 @@ def standalone_cluster(home: Path, workers: int, memory: str = "1g") -> Iterator
     """Start a master and so many workers of one core each; they log into `home` and end with the block."""
     port = _free_port()
     with ExitStack() as stack:
-        cluster = Cluster(f"spark://127.0.0.1:{port}")
-        start = _starter(stack, home, cluster)
+        master, processes = f"spark://127.0.0.1:{port}", list[subprocess.Popen[bytes]]()
+        start = _starter(stack, home, processes)
+        options = ("--host", "127.0.0.1", "--cores", "1", "--memory", memory, "--webui-port", "0")
+        cluster = Cluster(master, lambda: start("Worker", *options, master), processes)
         start("Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
         _wait_for(port)
-        options = ("--host", "127.0.0.1", "--cores", "1", "--memory", memory, "--webui-port", "0")
         for _ in range(workers):
-            start("Worker", *options, cluster.master)
+            cluster.add_worker()
         yield cluster
 
 
@@ -53,15 +55,15 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.wait(timeout=20)
 
 
-def _starter(stack: ExitStack, home: Path, cluster: Cluster) -> Callable[..., None]:
+def _starter(stack: ExitStack, home: Path, processes: list[subprocess.Popen[bytes]]) -> Callable[..., None]:
     own = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(home), "SPARK_LOG_DIR": str(home)}
 
     def start(role: str, *arguments: str) -> None:
         command = [str(SPARK_CLASS), f"org.apache.spark.deploy.{role.lower()}.{role}", *arguments]
-        log = stack.enter_context((home / f"{role}{len(cluster.processes)}.log").open("wb"))
+        log = stack.enter_context((home / f"{role}{len(processes)}.log").open("wb"))
         process = subprocess.Popen(command, env=own, stdout=log, stderr=log, start_new_session=True)
         stack.callback(kill, process)
-        cluster.processes.append(process)
+        processes.append(process)
 
     return start
 

@@ -17,7 +17,7 @@ A gated stream table is an answer, not an error.
     ├── RefreshError            the stream table keeps its last contents
     │   ├── RefreshConflict*, FuseBlown, FixpointNotReached, StagingFailed, StreamTableDrifted, WouldRecompute
     │   └── SparkFailed
-    │       └── EvaluationFailed, SparkOutOfMemory, SparkTooNarrow, SparkCannotConnect*, SparkLost*
+    │       └── EvaluationFailed, SparkOutOfMemory, SparkTooNarrow, SparkCannotConnect*, SparkStarved*, SparkLost*
     ├── NotYet*                 the data will come, or the hint says what keeps it
     │   └── NotFresh*, WaitTimeout*, RestoreUnderWay*
     ├── Defect                  report it
@@ -68,6 +68,7 @@ from pytrickle.errors.refreshes import (
     SparkFailed,
     SparkLost,
     SparkOutOfMemory,
+    SparkStarved,
     SparkTooNarrow,
     StagingFailed,
     StreamTableDrifted,
@@ -134,6 +135,7 @@ __all__ = [
     "SparkFailed",
     "SparkLost",
     "SparkOutOfMemory",
+    "SparkStarved",
     "SparkTooNarrow",
     "StagingFailed",
     "StatementTimeout",

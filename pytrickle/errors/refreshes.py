@@ -75,6 +75,13 @@ class SparkCannotConnect(SparkFailed):
     default_retryable = True
 
 
+class SparkStarved(SparkFailed):
+    """The cluster has no executor, so that nothing is computed."""
+
+    default_hint = "Nothing was changed; start workers, or free some that other applications hold."
+    default_retryable = True
+
+
 class SparkLost(SparkFailed):
     """The Spark session ended or cannot be reached any more."""
 

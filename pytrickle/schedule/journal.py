@@ -90,7 +90,7 @@ class Journal:
         REFRESH.log(level, told(result), extra={"event": result})
 
     def trouble(self, error: PytrickleError) -> None:
-        """Note an error that is waited out: it is an event when an outage begins, and when another cause lets it last."""
+        """Note an error that is waited out: an event when an outage begins, and when another cause lets it last."""
         if self.on_error:
             self.on_error(error)
         level = DEBUG if str(error) in self.causes else WARNING

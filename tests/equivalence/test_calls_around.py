@@ -24,22 +24,26 @@ AGGREGATES = {
     "added": "SELECT g, (SELECT sum(t.v) + sum(w) FROM u) AS x FROM t GROUP BY g",
     "shown": "SELECT g, sum(v), (SELECT sum(t.v) + sum(w) FROM u) AS x FROM t GROUP BY g",
     "tied": "SELECT g, count(*), (SELECT sum(t.v) + count(*) FROM u WHERE u.g = t.g) AS x FROM t GROUP BY g",
-    "kept": "SELECT g, (SELECT sum(w) FROM u GROUP BY u.g HAVING u.g = t.g AND sum(w) > sum(t.v)) AS x FROM t GROUP BY g",
+    "kept": "SELECT g, (SELECT sum(w) FROM u GROUP BY u.g HAVING u.g = t.g AND sum(w) > sum(t.v)) AS x "
+    "FROM t GROUP BY g",
     "found": "SELECT g FROM t GROUP BY g "
     "HAVING EXISTS (SELECT FROM u WHERE u.g = t.g GROUP BY u.g HAVING sum(w) > sum(t.v))",
     "compared": "SELECT g FROM t GROUP BY g HAVING (SELECT count(*) < sum(t.v) FROM u WHERE u.g = t.g)",
     "some": "SELECT g, (SELECT count(*) FILTER (WHERE w > 7) * max(t.v) FROM u) AS x FROM t GROUP BY g",
-    "case": "SELECT g, CASE WHEN max(v) > 3 THEN (SELECT max(w) FROM u) ELSE (SELECT min(w) + max(t.v) FROM u) END AS x "
+    "case": "SELECT g, CASE WHEN max(v) > 3 THEN (SELECT max(w) FROM u) ELSE (SELECT min(w) + max(t.v) FROM u) END "
     "FROM t GROUP BY g",
     "derived": "SELECT g, (SELECT max(d.c) FROM (SELECT u.g, count(*) + sum(t.v) AS c FROM u GROUP BY u.g) AS d) AS x "
     "FROM t GROUP BY g",
-    "nested": "SELECT g, (SELECT max(w) + (SELECT min(w) + max(u.w) + sum(t.v) FROM u AS o) FROM u) AS x FROM t GROUP BY g",
-    "deeper": "SELECT g, (SELECT count(*) FROM u WHERE w > (SELECT max(w) - sum(t.v) FROM u AS o)) AS x FROM t GROUP BY g",
+    "nested": "SELECT g, (SELECT max(w) + (SELECT min(w) + max(u.w) + sum(t.v) FROM u AS o) FROM u) AS x "
+    "FROM t GROUP BY g",
+    "deeper": "SELECT g, (SELECT count(*) FROM u WHERE w > (SELECT max(w) - sum(t.v) FROM u AS o)) AS x "
+    "FROM t GROUP BY g",
 }
 GROUPING = {
     "bit": "SELECT g, (SELECT grouping(t.g)) AS x FROM t GROUP BY ROLLUP (g)",
     "beside": "SELECT g, grouping(g) AS own, (SELECT count(*) + grouping(t.g) FROM u) AS x FROM t GROUP BY ROLLUP (g)",
-    "bits": "SELECT g, v, (SELECT count(*) + grouping(t.g, t.v) FROM u WHERE u.g = t.g) AS x FROM t GROUP BY CUBE (g, v)",
+    "bits": "SELECT g, v, (SELECT count(*) + grouping(t.g, t.v) FROM u WHERE u.g = t.g) AS x "
+    "FROM t GROUP BY CUBE (g, v)",
     "chosen": "SELECT g FROM t GROUP BY ROLLUP (g) HAVING EXISTS (SELECT FROM u WHERE grouping(t.g) = 1 AND u.w > 5)",
     "both": "SELECT g, (SELECT sum(d.s) FROM (SELECT u.g, grouping(u.g) + grouping(t.g) + count(*) AS s FROM u "
     "GROUP BY ROLLUP (u.g)) AS d) AS x FROM t GROUP BY ROLLUP (g)",

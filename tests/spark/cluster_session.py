@@ -6,13 +6,18 @@ import time
 from collections.abc import Iterator
 
 import pytrickle
+from pytrickle.compute.spark import starved
 from pytrickle.plan.spark import reads
 
 EXECUTORS = 2
 
 
-def main(dsn: str, master: str) -> None:
-    """Read the word tick and answer each with what came of it, and the tasks that each executor has ended."""
+def main(dsn: str, master: str, patience: str) -> None:
+    """Read the word tick and answer each with what came of it, and the tasks that each executor has ended.
+
+    A refresh waits for so many seconds where there is no executor.
+    """
+    starved.PATIENCE, starved.LOOK_EVERY = float(patience), 0.2
     reads.PAGES_PER_PART = 256
     with pytrickle.connect(dsn, engine="spark", spark_master=master) as client:
         client._engine.prepare()

@@ -71,6 +71,25 @@ def test_a_cluster_computes_and_outlives_executors_workers_and_its_master(db: Da
 
 
 @pytest.mark.repeats
+def test_a_refresh_that_waits_for_executors_in_vain_fails_and_is_made_up_for(db: Database, cluster: Cluster) -> None:
+    for statement in (SLOWLY, TABLES, "VACUUM ANALYZE"):
+        db.execute(statement)
+    db.execute("SELECT pgtrickle.create_stream_table('report', %s, refresh_mode => 'DIFFERENTIAL')", JOINED)
+    with _driver(db, cluster, patience=3) as tick:
+        assert tick()["results"] == [["public.report", "FULL", "spark", None]]
+        for worker in cluster.processes[1:]:
+            kill(worker)
+        wait_for(lambda: not cluster.executors(), "the end of the executors")
+        _change(db)
+        ((_, action, _, error),) = tick()["results"]
+        assert (action, error) == ("FAILED", f"The cluster {cluster.master} has had no executor for 3 s.")
+        cluster.add_worker()
+        wait_for(cluster.executors, "a new executor")
+        assert tick()["results"] == [["public.report", "DIFFERENTIAL", "spark", None]]
+        _assert_equal(db)
+
+
+@pytest.mark.repeats
 def test_executors_that_cannot_connect_say_so_in_one_sentence(db: Database, cluster: Cluster) -> None:
     db.execute("CREATE TABLE t (id int PRIMARY KEY)")
     db.execute("SELECT pgtrickle.create_stream_table('copied', 'SELECT id FROM t')")
@@ -107,10 +126,10 @@ def _assert_equal(db: Database) -> None:
 
 
 @contextmanager
-def _driver(db: Database, cluster: Cluster) -> Iterator[Callable[..., Any]]:
+def _driver(db: Database, cluster: Cluster, patience: int = 180) -> Iterator[Callable[..., Any]]:
     executors = shlex.join(["--conf", f"spark.executor.extraJavaOptions={QUICK}", "pyspark-shell"])
     own = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "PYSPARK_SUBMIT_ARGS": executors}
-    command = [sys.executable, str(PROGRAM), db.dsn, cluster.master]
+    command = [sys.executable, str(PROGRAM), db.dsn, cluster.master, str(patience)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=own) as process:
         assert process.stdin and process.stdout
         requests, answers = process.stdin, process.stdout

@@ -42,7 +42,7 @@ def test_only_conflicts_outages_and_what_is_yet_to_come_are_retryable() -> None:
     starred = set(re.findall(r"(\w+)\*", errors.__doc__ or ""))
     assert {kind.__name__ for kind in retryable} == starred
     yet_to_come = {errors.NotYet, errors.NotFresh, errors.WaitTimeout, errors.RestoreUnderWay}
-    outages = {errors.ConnectionLost, errors.SparkCannotConnect, errors.SparkLost}
+    outages = {errors.ConnectionLost, errors.SparkCannotConnect, errors.SparkStarved, errors.SparkLost}
     conflicts = {errors.RefreshConflict, errors.SerializationFailure, errors.LockTimeout}
     server = {errors.Canceled, errors.ServerExhausted, errors.DiskFull}
     assert retryable == conflicts | outages | server | yet_to_come

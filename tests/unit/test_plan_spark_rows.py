@@ -91,7 +91,6 @@ def test_what_is_used_several_times_is_taken_from_the_others_once() -> None:
     assert query.template.count(f"{{{TOGETHER}}}") + len(uses) == len(ALL) * 2
 
 
-
 def test_what_is_read_together_names_each_column_once_and_marks_each_row() -> None:
     table, changes = Frame("SELECT 1", weighted=False, rows=1), Frame("SELECT 2", rows=2)
     found = read_together({table: ("c0", "c1"), changes: ()}, "all")

@@ -1,7 +1,7 @@
 """Rows that a query of Spark's reads several times: kept in memory, or held by the driver where they are few.
 
-The plan of a query has in it the plans of all tables that it reads, kept in memory or not, and theirs in turn: of tables
-that are computed from each other, Spark's optimizer would visit each as often as there are ways to it. Values have no
+The plan of a query has in it the plans of all tables that it reads, kept in memory or not, and theirs in turn: of
+tables that are computed from each other, Spark would look at each as often as there are ways to it. Values have no
 plan. Over them Spark computes what it can while it plans, and leaves out what has no rows.
 """
 

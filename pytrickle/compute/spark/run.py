@@ -16,6 +16,7 @@ from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.spark.reach import cannot_connect
 from pytrickle.compute.spark.sentence import sentence_of
 from pytrickle.compute.spark.session import for_few_rows, has_stopped
+from pytrickle.compute.spark.starved import unless_starved
 from pytrickle.compute.staged import Staged
 from pytrickle.database import JdbcTarget, stopped_by_limit
 from pytrickle.database.messages import ERROR, SNAPSHOT_GONE, USER_REQUEST
@@ -77,7 +78,7 @@ class SparkEngine:
         database's own sentence where the database refused.
         """
         reader = PinnedReader(self.spark, self.target, snapshot, settings)
-        with _unless_stopped(self.spark), translated(snapshot):
+        with unless_starved(self.spark), _unless_stopped(self.spark), translated(snapshot):
             keyed = _collect(_read(reader, plan.keyed)) if plan.keyed else None
             return Staged(self._rows(reader, plan, staging), keyed)
 

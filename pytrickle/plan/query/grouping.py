@@ -75,19 +75,19 @@ class Grouping(Generic[C]):
         tables = {column.table for column in node.find_all(exp.Column)}
         if not tables or not tables <= self.names.keys():
             return node
-        asked = tuple(self._as_listed(argument) for argument in _unnested(node)) if asks else ()
-        return self._bits(asked) if asks else self._column(self.calls.name(node))
+        if asks:
+            return self._bits(tuple(map(self._as_listed, _unnested(node))))
+        return self._column(self.calls.name(node))
 
     def _as_listed(self, argument: exp.Expr) -> exp.Expr:
-        """Write an argument as the keys are: PostgreSQL 16 and later print those of a single source without its alias."""
+        """Write an argument as the keys are: from 16 on, PostgreSQL prints those of one source without its alias."""
         alone = single_source(self.names or {})
 
-        def step(node: exp.Expr) -> exp.Expr:
-            own = isinstance(node, exp.Column) and alone is not None and node.table == alone
+        def bare(node: exp.Expr) -> exp.Expr:
+            own = isinstance(node, exp.Column) and node.table == alone
             return exp.Column(this=node.this.copy()) if own else node
 
-        bare = argument.copy().transform(step)
-        return bare if argument not in self.keys and bare in self.keys else argument
+        return argument if argument in self.keys else argument.transform(bare)
 
     def _windowed(self, call: exp.Expr) -> exp.Expr:
         """Leave the function of a window in place; its arguments may be aggregates."""
