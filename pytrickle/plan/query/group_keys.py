@@ -47,10 +47,22 @@ class GroupKeys:
 
         Raise NotDifferentiable where no column of its table is a key.
         """
-        grouped = any(isinstance(key, exp.Column) and key.table == column.table for key in self.listed)
-        if not (self.open and grouped):
+        if not (self.open and self._has_key_of(column.table)):
             raise unknown_reference(column)
         return self._take(column)
+
+    def take_in(self, column: exp.Column, alone: bool) -> None:
+        """Take in a column of the query, as a subquery reads it, unless it is a key or depends on none.
+
+        Keys of a table that stands `alone` may be printed without its alias, which a subquery's references have.
+        """
+        bare = exp.Column(this=column.this.copy())
+        listed = bare if alone and self._has_key_of("") else column
+        if self.open and self._has_key_of(listed.table) and listed not in self.listed:
+            self._take(listed)
+
+    def _has_key_of(self, table: str) -> bool:
+        return any(isinstance(key, exp.Column) and key.table == table for key in self.listed)
 
     def settled(self, node: exp.Expr) -> exp.Expr | None:
         """Take in an expression that depends on grouped unique keys, if values that it reads are equal to others."""

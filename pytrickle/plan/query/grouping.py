@@ -52,7 +52,7 @@ class Grouping(Generic[C]):
     def lift(self, node: exp.Expr) -> exp.Expr:
         """Rewrite an expression of the select list or of HAVING over keys and calls."""
         if isinstance(node, exp.Query):
-            return node.copy().transform(self._own_call)
+            return self._around(node)
         if isinstance(node, exp.Window):
             return with_children(node, lambda child: self._windowed(child) if child is node.this else self.lift(child))
         if is_call(node, self.aggregates):
@@ -66,6 +66,14 @@ class Grouping(Generic[C]):
             bits = (key not in present for key in reversed(arguments))
             found[f"b{number}"] = exp.Literal.number(sum(bit << place for place, bit in enumerate(bits)))
         return found
+
+    def _around(self, query: exp.Query) -> exp.Expr:
+        """Lift what a subquery reads of the groups around it: calls, and columns that depend on grouped primary keys."""
+        lifted = query.copy().transform(self._own_call)
+        for column in lifted.find_all(exp.Column):
+            if self.names is not None and column.table in self.names:
+                self.group_keys.take_in(column, single_source(self.names) == column.table)
+        return lifted
 
     def _own_call(self, node: exp.Expr) -> exp.Expr:
         """An aggregate call in a subquery belongs to the query of whose columns alone its arguments are made."""
