@@ -155,7 +155,7 @@ def test_killed_backend_is_a_lost_connection(empty_db: Database) -> None:
 
 def test_a_limit_by_which_the_server_ends_a_session_is_named(empty_db: Database) -> None:
     limit = "idle_in_transaction_session_timeout"
-    with closing(connect(f"{empty_db.dsn}?options=-c{limit}%3D1")) as connection:
+    with closing(connect(f"{empty_db.dsn}?options=-c{limit}%3D200")) as connection:
         connection.execute("BEGIN")
         wait_for(lambda: not empty_db.execute(LISTED, connection.info.backend_pid), "the session has ended")
         with pytest.raises(errors.ConnectionLost) as failure, translate_errors():

@@ -68,7 +68,7 @@ class Grouping(Generic[C]):
         return found
 
     def _around(self, query: exp.Query) -> exp.Expr:
-        """Lift what a subquery reads of the groups around it: calls, and columns that depend on grouped primary keys."""
+        """Lift what a subquery reads of the groups around it: calls, and what depends on grouped primary keys."""
         lifted = query.copy().transform(self._own_call)
         for column in lifted.find_all(exp.Column):
             if self.names is not None and column.table in self.names:
