@@ -144,13 +144,10 @@ def translated(error: psycopg.Error) -> PytrickleError:
 
 def _ended(error: psycopg.Error) -> PytrickleError | None:
     """Return the error that names the limit by which the server ended the session."""
-    limit = _ENDED_BY.get(error.sqlstate or "")
+    if (limit := _ENDED_BY.get(error.sqlstate or "")) is None:
+        return None
     hint = f"Raise {limit} for the role that connects (ALTER ROLE … SET {limit} = …), or set it to 0."
-    return (
-        errors.ConnectionLost(f"The server ended the session by {limit}.", hint, sqlstate=error.sqlstate)
-        if limit
-        else None
-    )
+    return errors.ConnectionLost(f"The server ended the session by {limit}.", hint, sqlstate=error.sqlstate)
 
 
 def _denied(error: psycopg.Error, message: str) -> PytrickleError | None:

@@ -12,7 +12,7 @@ class DatabaseError(PytrickleError):
 class ConnectionLost(DatabaseError):
     """The server could not be reached, or went away."""
 
-    default_hint = "Check that the server runs and that --dsn or the PG* variables point to it."
+    default_hint = "Check that the server runs and that the DSN or the PG* variables point to it."
     default_retryable = True
 
 

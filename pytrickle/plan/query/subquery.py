@@ -213,7 +213,7 @@ def _as_select(node: exp.Expr) -> exp.Expr:
 
     In a condition over LATERAL PostgreSQL computes the former once, for whichever row comes first.
     """
-    if not isinstance(node, exp.Values) or len(node.expressions) != 1 or node.find_ancestor(exp.From, exp.Join):
+    if not isinstance(node, exp.Values) or len(node.expressions) != 1 or node.args.get("alias"):
         return node
     select = exp.Select(expressions=[each.copy() for each in node.expressions[0].expressions])
     for clause in ("order", "limit", "offset"):
