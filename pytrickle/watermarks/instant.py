@@ -38,12 +38,19 @@ def microseconds(moment: datetime) -> int:
     >>> microseconds(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
     1000000
     """
+    # Every row passes here, and of most of them there is nothing to ask.
+    if type(moment) is not datetime or moment.tzinfo is not UTC:
+        _check(moment)
+    return span(moment - _EPOCH)
+
+
+def _check(moment: datetime) -> None:
+    """Raise InvalidArgument for what is no moment, or has no UTC offset."""
     # The NaT of pandas is a datetime, and like NaN it does not equal itself.
     if not isinstance(moment, datetime) or moment != moment:
         raise InvalidArgument(f"{moment!r} is not a datetime.", "Give a datetime with a UTC offset.")
     if moment.utcoffset() is None:
         raise InvalidArgument(f"{moment} has no UTC offset.", "Give it one, such as tzinfo=datetime.UTC.")
-    return span(moment - _EPOCH)
 
 
 def utc(moment: datetime) -> datetime:
@@ -56,6 +63,8 @@ def utc(moment: datetime) -> datetime:
     >>> utc(datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin"))).isoformat()
     '2026-10-25T01:30:00+00:00'
     """
+    if type(moment) is datetime and moment.tzinfo is UTC:
+        return moment
     try:
         return instant(microseconds(moment))
     except OverflowError:
