@@ -15,7 +15,8 @@ from pytrickle.database import jdbc_target
 from pytrickle.streaming import PostgresSinkSource, postgres_sink
 from pytrickle.watermarks import event_time
 
-TABLE = "CREATE TABLE public.orders (id bigint, customer int, note text, amount numeric(12, 2), placed_at timestamptz)"
+TABLE = "public.orders"
+COLUMNS = "id bigint, customer int, note text, amount numeric(12, 2), placed_at timestamptz"
 SCHEMA = "id bigint, customer int, note string, amount decimal(12,2), placed_at timestamp"
 PARTITIONS = 2
 
@@ -47,8 +48,8 @@ class Bench:
 
     def stream(self, write: Callable[["Bench", DataFrame, str], None]) -> float:
         """Run a query from the first file to the last into the emptied table; return how many seconds it took."""
-        self.connection.execute("DROP TABLE IF EXISTS public.orders")
-        self.connection.execute(TABLE)
+        self.connection.execute(f"DROP TABLE IF EXISTS {TABLE}".encode())
+        self.connection.execute(f"CREATE TABLE {TABLE} ({COLUMNS})".encode())
         number = next(self.numbers)
         reader = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", PARTITIONS)
         frame = reader.parquet(str(self.directory / "files"))
@@ -68,7 +69,7 @@ def jdbc_rewriting(bench: Bench, frame: DataFrame, checkpoint: str) -> None:
 def foreach_batch(bench: Bench, frame: DataFrame, checkpoint: str) -> None:
     """Write each batch by `postgres_sink`."""
     sink = postgres_sink(
-        bench.dsn, "orders", sink=checkpoint, event_time="placed_at", generator=event_time(timedelta(seconds=5))
+        bench.dsn, TABLE, sink=checkpoint, event_time="placed_at", generator=event_time(timedelta(seconds=5))
     )
     _for_each(frame, sink, checkpoint)
 
@@ -78,7 +79,7 @@ def data_source(bench: Bench, frame: DataFrame, checkpoint: str) -> None:
     bench.spark.dataSource.register(PostgresSinkSource)
     started = frame.writeStream.format("pytrickle").option("checkpointLocation", checkpoint)
     started = started.options(
-        dsn=bench.dsn, table="orders", sink=checkpoint, event_time="placed_at", watermark_lateness="5"
+        dsn=bench.dsn, table=TABLE, sink=checkpoint, event_time="placed_at", watermark_lateness="5"
     )
     started.trigger(availableNow=True).start().awaitTermination()
 
@@ -97,7 +98,7 @@ def measure(bench: Bench, rows: int, repetitions: int) -> dict[str, Timing]:
     for _ in range(repetitions + 1):
         for name, way in WAYS.items():
             seconds[name].append(bench.stream(way))
-            row = bench.connection.execute("SELECT count(*), count(DISTINCT id) FROM public.orders").fetchone()
+            row = bench.connection.execute(f"SELECT count(*), count(DISTINCT id) FROM {TABLE}".encode()).fetchone()
             assert row == (rows, rows), f"{name} left {row} of {rows} rows"
     return {name: Timing(tuple(taken[1:])) for name, taken in seconds.items()}
 
@@ -111,7 +112,7 @@ def _jdbc(bench: Bench, **options: str) -> Callable[[DataFrame, int], None]:
     target = jdbc_target(bench.connection)
 
     def write(frame: DataFrame, batch_id: int) -> None:
-        writer = frame.write.format("jdbc").options(url=target.url, dbtable="orders", **target.properties, **options)
+        writer = frame.write.format("jdbc").options(url=target.url, dbtable=TABLE, **target.properties, **options)
         writer.mode("append").save()
 
     return write
