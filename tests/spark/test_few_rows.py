@@ -13,6 +13,7 @@ from pytrickle.compute.spark import held, run
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.spark.run import SparkEngine
 from pytrickle.errors import SparkOutOfMemory
+from pytrickle.plan.spark import query
 from tests.conftest import Database
 from tests.repeats import first
 from tests.spark.test_joins import compare, tick
@@ -104,7 +105,7 @@ def test_few_rows_are_read_at_once_and_give_what_postgresql_gives(
 
 
 @pytest.mark.parametrize(("most", "held_as"), [(held.MOST_VALUES, "LocalRelation"), (3, "InMemoryRelation")])
-def test_few_rows_that_are_read_several_times_are_values_in_the_plan(
+def test_few_rows_that_are_computed_from_each_other_are_values_in_the_plan(
     db: Database, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, most: int, held_as: str
 ) -> None:
     """The plan of a table in memory would have in it those of all tables that it was computed from."""
@@ -119,6 +120,7 @@ def test_few_rows_that_are_read_several_times_are_values_in_the_plan(
 
     monkeypatch.setattr(run, "result_of", seen)
     monkeypatch.setattr(held, "MOST_VALUES", most)
+    monkeypatch.setattr(query, "MANY_READS", 1)
     with db.connect() as connection:
         connection.execute(TABLES)
     with pytrickle.connect(db.dsn, spark, engine="spark") as client:

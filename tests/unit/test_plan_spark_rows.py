@@ -9,6 +9,7 @@ from pytrickle.catalog.definition import ChangeRange
 from pytrickle.plan.algebra.delta import differentiate
 from pytrickle.plan.algebra.relation import Join, Project, Relation
 from pytrickle.plan.postgres.consolidate import WEIGHT
+from pytrickle.plan.spark import query as query_module
 from pytrickle.plan.spark.expected_rows import FEW_BELOW
 from pytrickle.plan.spark.leaves import FEW_ROWS, Computed, Frame, SparkTerm, reads_few, reads_of
 from pytrickle.plan.spark.query import TOGETHER, SparkQuery, spark_query
@@ -82,8 +83,16 @@ def test_of_few_rows_the_small_ones_are_read_together() -> None:
     assert TOGETHER not in spark_query(terms_of(chain(), SMALL_ROWS), None, 1).frames
 
 
-def test_what_is_used_several_times_is_taken_from_the_others_once() -> None:
+def test_of_few_reads_results_are_kept_in_memory() -> None:
     query = of_few(terms_of(chain(), SMALL_ROWS))
+    assert (query.held, dict(query.computed)) == (False, {})
+
+
+def test_what_is_used_many_times_is_taken_from_the_others_once_and_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(query_module, "MANY_READS", 1)
+    assert not spark_query(terms_of(chain(), SMALL_ROWS), None, 1).held
+    query = of_few(terms_of(chain(), SMALL_ROWS))
+    assert query.held
     uses = {name: query.template.count(f"{{{name}}}") for name in query.computed}
     assert uses
     assert all(times > 1 for times in uses.values())

@@ -20,16 +20,13 @@ BY_PLACE = ("SET LOCAL enable_indexscan = off", "SET LOCAL enable_bitmapscan = o
 
 
 @contextmanager
-def result_of(query: SparkQuery, reader: PinnedReader, few: bool = False) -> Iterator[DataFrame]:
-    """Read the frames of a query, each once, and hold those that it reads several times; forget them at the end.
-
-    Of `few` rows the driver holds these.
-    """
+def result_of(query: SparkQuery, reader: PinnedReader) -> Iterator[DataFrame]:
+    """Read the frames of a query, each once, and hold those that it reads several times; forget them at the end."""
     # Several lanes share a session, so that nobody else may have this name.
     views = {name: f"pgt_{uuid4().hex}" for name in (*query.frames, *query.computed)}
     try:
         # By Spark Connect, what is kept in memory is found by the views that it was computed from.
-        with as_values() if few else in_memory() as hold:
+        with as_values() if query.held else in_memory() as hold:
             for name, frame in query.frames.items():
                 rows = _load(reader, frame)
                 held = hold(_without_ctid(rows, frame)) if name in query.kept else rows

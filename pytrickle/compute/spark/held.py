@@ -1,4 +1,4 @@
-"""Rows that a query of Spark's reads several times: kept in memory, or held by the driver where they are few.
+"""Rows that a query of Spark's reads several times: kept in memory, or held by the driver as values.
 
 The plan of a query has in it the plans of all tables that it reads, kept in memory or not, and theirs in turn: of
 tables that are computed from each other, Spark would look at each as often as there are ways to it. Values have no

@@ -88,7 +88,7 @@ class SparkEngine:
         delta_rows = None if plan.placement.stage.whole else plan.delta_rows
         table_rows = 0 if self.exceeding else BROADCAST_TABLE
         query = spark_query(plan.join, plan.grouping, delta_rows, self.few, table_rows)
-        with result_of(query, reader, self.few) as frame:
+        with result_of(query, reader) as frame:
             return self._deliver(frame, reader, staging)
 
     def _deliver(self, frame: DataFrame, reader: PinnedReader, staging: str | None) -> pa.Table | str:

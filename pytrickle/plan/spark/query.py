@@ -19,6 +19,10 @@ BROADCAST_ROWS = 500_000
 # The same of a whole table, whose rows may be wide.
 BROADCAST_TABLE = 200_000
 
+# Spark plans what is kept in memory again wherever it is used, so that of few rows it is held as values where there
+# would be more reads than this if everything were written out. To hold a result takes about 25 ms.
+MANY_READS = 500
+
 TERM = "SELECT {hint}{output}{product} AS {weight}\nFROM {joined}"
 CONSOLIDATED = "SELECT {columns}sum({weight}) AS {weight} FROM (\n{rows}\n) AS r{by} HAVING sum({weight}) <> 0"
 GROUPED = "SELECT {items} FROM (\n{rows}\n) AS n{by}"
@@ -47,12 +51,14 @@ class SparkQuery:
     """One query: `template` has a place in braces for each of the `frames`, by name, and for each of the `computed`.
 
     These come as templates, each over those before it. They and the frames that are `kept` are used several times.
+    If they are `held`, it is as values: few rows are read, and some of them are computed from others many times over.
     """
 
     frames: Mapping[str, Frame]
     computed: Mapping[str, str]
     template: str
     kept: frozenset[str]
+    held: bool = False
 
 
 def spark_query(
@@ -73,7 +79,8 @@ def spark_query(
     frames, parts = _frames_read(terms, few)
     several = dict.fromkeys(each for each in _innermost_first(terms) if uses[each] > 1)
     views = {f"computed{i}": each for i, each in enumerate(several)}
-    split = {f"part{i}": each for i, each in enumerate(parts) if uses[each] > 1}
+    held = few and _written_out(terms, {}) > MANY_READS
+    split = {f"part{i}": each for i, each in enumerate(parts) if held and uses[each] > 1}
     names = {each: f"{{{name}}}" for name, each in (*frames.items(), *split.items(), *views.items())}
     writer = _Writer(parts | names, delta_rows, few, table_rows)
     rows = writer.one_part(writer.terms(terms))
@@ -82,7 +89,7 @@ def spark_query(
     kept = frozenset(name for name, each in frames.items() if uses[each] > 1 or name == TOGETHER)
     computed = {name: parts[each] for name, each in split.items()}
     computed |= {name: writer.computed(each) for name, each in views.items()}
-    return SparkQuery(frames, computed, text, kept)
+    return SparkQuery(frames, computed, text, kept, held)
 
 
 def _frames_read(terms: tuple[SparkTerm, ...], few: bool) -> tuple[dict[str, Frame], dict[Frame | Computed, str]]:
@@ -104,6 +111,16 @@ def _count(terms: tuple[SparkTerm, ...], uses: Counter[Frame | Computed]) -> Non
         uses[frame] += 1
         if isinstance(frame, Computed) and uses[frame] == 1:
             _count((*frame.now, *frame.changed, *frame.changed), uses)
+
+
+def _written_out(terms: tuple[SparkTerm, ...], known: dict[Computed, int]) -> int:
+    """Count the reads of some terms if each result is computed again wherever it is used."""
+    reads = 0
+    for frame in _frames(terms):
+        if isinstance(frame, Computed) and frame not in known:
+            known[frame] = _written_out((*frame.now, *frame.changed, *frame.changed), known)
+        reads += 1 + (known[frame] if isinstance(frame, Computed) else 0)
+    return reads
 
 
 def _innermost_first(terms: tuple[SparkTerm, ...]) -> Iterator[Computed]:
