@@ -15,6 +15,7 @@ OPTIONS = "--driver-class-path {} --conf spark.ui.enabled=false pyspark-shell"
 
 DEFINITIONS = {
     "by_name": "SELECT u.name, count(*) AS n FROM t JOIN u USING (k) GROUP BY u.name",
+    "counted": "SELECT u.name, c.n FROM u LEFT JOIN (SELECT k, count(*) AS n FROM t GROUP BY k) AS c ON c.k = u.k",
     "joined": "SELECT u.name, t.v FROM t JOIN u USING (k)",
 }
 

@@ -22,8 +22,10 @@ def test_refreshes_and_a_stream_run_on_spark_connect(db: Database, tmp_path: Pat
     db.execute(TABLE)
     assert printed_by(REFRESHES, db.dsn, str(tmp_path), FORMS[0]) == [
         "postgresql public.by_name DIFFERENTIAL True",
+        "postgresql public.counted DIFFERENTIAL True",
         "postgresql public.joined DIFFERENTIAL True",
         "spark public.by_name DIFFERENTIAL True",
+        "spark public.counted DIFFERENTIAL True",
         "spark public.joined DIFFERENTIAL True",
         str(2 * PER_FILE),
         "pyspark.sql.connect.session",

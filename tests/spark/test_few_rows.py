@@ -13,7 +13,7 @@ from pytrickle.compute.spark import held, run
 from pytrickle.compute.spark.jdbc import PinnedReader
 from pytrickle.compute.spark.run import SparkEngine
 from pytrickle.errors import SparkOutOfMemory
-from pytrickle.plan.spark import query
+from pytrickle.plan.spark import query as query_module
 from tests.conftest import Database
 from tests.repeats import first
 from tests.spark.test_joins import compare, tick
@@ -120,7 +120,7 @@ def test_few_rows_that_are_computed_from_each_other_are_values_in_the_plan(
 
     monkeypatch.setattr(run, "result_of", seen)
     monkeypatch.setattr(held, "MOST_VALUES", most)
-    monkeypatch.setattr(query, "MANY_READS", 1)
+    monkeypatch.setattr(query_module, "MANY_READS", 1)
     with db.connect() as connection:
         connection.execute(TABLES)
     with pytrickle.connect(db.dsn, spark, engine="spark") as client:
